@@ -3,10 +3,11 @@
  * Counters kept as per-CPU batches.
  *
  * counter_add() touches the caller's CPU's cell, and the shared part only when
- * the cell leaves +-COUNTER_BATCH. counter_read() is the shared part alone and
- * may be off by batch times CPUs; counter_sum() adds the cells. A sum taken
- * while others add is some value between before and after. Negative sums of
- * counts that cannot be negative are a bug of the caller and never clamped.
+ * the cell holds COUNTER_BATCH that the shared part does not know of.
+ * counter_read() is the shared part alone and may be off by batch times CPUs;
+ * counter_sum() adds the cells. A sum has in it every add that ended before it
+ * began, and any of those that ran meanwhile. Negative sums of counts that
+ * cannot be negative are a bug of the caller and never clamped.
  */
 #ifndef TR_BASE_COUNTER_H
 #define TR_BASE_COUNTER_H
@@ -19,12 +20,14 @@
 #define COUNTER_CELLS_MAX 64
 
 struct counter_cell {
-	atomic_long v;
+	atomic_long v; /* all that was added here */
+	atomic_long told; /* the part of it that is in shared */
 } ALIGNED(CACHE_LINE);
 
 struct counter {
 	atomic_long shared;
 	struct counter_cell *cells;
+	unsigned cell_mask; /* (C) */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -5,7 +5,8 @@
  * Every mutex has a rank from the one enum below, outermost first. Taking an
  * equal or outer rank while holding an inner one aborts in test builds
  * (TR_LOCK_CHECK); so does a wait (base/wait.h) that would sleep while any
- * mutex is held. Ranks that may be held several at a time say so.
+ * mutex is held. mutex_try_lock() never waits, so it may be used against the
+ * order; what it took counts as held.
  *
  * In the race explorer's build (TR_EXPLORE) a mutex is a scheduling point of
  * the explorer and never blocks the thread.

@@ -28,7 +28,8 @@ void mem_free(void *p);
 bool mem_should_fail(void);
 
 /* Tests: fails the nth request from now (1: the next), and later ones too if
- * lasting. 0 switches it off. Returns how many were asked since last set. */
+ * lasting. 0 switches it off. Returns how many were asked since last set
+ * (they are not counted while it is off). */
 uint64_t mem_fail_at(uint64_t nth, bool lasting);
 
 #endif

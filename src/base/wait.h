@@ -5,7 +5,9 @@
  * A struct waitq is an event count: a sleeper notes the count, tests its
  * condition, and sleeps only while the count is unchanged; whoever makes a
  * condition true calls waitq_wake_all() (or _one) afterwards. No wake-up can
- * be lost, and waking costs one load when nobody sleeps.
+ * be lost, and waking costs one load when nobody sleeps. The queue must live
+ * until the waker's call returns: a sleeper that saw the condition true does
+ * not know whether the waker is done with the queue.
  *
  *	wait_event(&wq, condition);
  *
