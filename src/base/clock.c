@@ -12,12 +12,12 @@
  */
 #include "base/clock.h"
 
-#include "base/sim.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+
+#include "base/sim.h"
 
 /* Calendar time of simulated time 0: a fixed day, so that runs repeat. */
 #define SIM_EPOCH_S 1000000000

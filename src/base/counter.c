@@ -13,12 +13,12 @@
  */
 #include "base/counter.h"
 
-#include "base/mem.h"
-
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/mem.h"
 
 /* As many cells as CPUs the machine can have, a power of two. */
 static unsigned counter_nr_cells(void)

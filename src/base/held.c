@@ -10,10 +10,10 @@
  */
 #include "base/held.h"
 
-#include "base/lock.h"
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/lock.h"
 
 const char *lock_rank_name(unsigned rank)
 {

@@ -8,10 +8,10 @@
  */
 #include "base/lock.h"
 
-#include "base/held.h"
-
 #include <assert.h>
 #include <errno.h>
+
+#include "base/held.h"
 
 #ifdef TR_LOCK_CHECK
 #define LOCK_CHECKED 1

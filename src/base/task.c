@@ -7,8 +7,6 @@
  */
 #include "base/task.h"
 
-#include "base/mem.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -16,6 +14,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+
+#include "base/mem.h"
 
 struct task {
 	pthread_t thread;

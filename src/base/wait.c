@@ -22,16 +22,16 @@
  */
 #include "base/wait.h"
 
-#include "base/clock.h"
-#include "base/lock.h"
-#include "base/sim.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/sim.h"
 
 /* gcc refuses fences under TSan, which does not model them. */
 #if defined(__SANITIZE_THREAD__)
