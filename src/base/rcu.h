@@ -12,6 +12,20 @@
 
 #include "base/compiler.h"
 
+/*
+ * ThreadSanitizer does not see into liburcu, so it is told: what a reader did
+ * before the end of its section, or a writer before call_rcu(), comes before
+ * what the callback does. A callback says so first, with rcu_callback_start().
+ */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define RCU_TSAN
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define RCU_TSAN
+#endif
+
 #ifdef TR_EXPLORE
 
 struct rcu_head {
@@ -24,13 +38,32 @@ void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head));
 void rcu_barrier(void);
 #define rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_CONSUME)
 #define rcu_assign_pointer(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
+#define rcu_callback_start() ((void)0)
 
 #else
 
 #ifndef _LGPL_SOURCE
 #define _LGPL_SOURCE
 #endif
-#include <urcu/urcu-bp.h>
+#include <urcu-bp.h>
+
+#ifdef RCU_TSAN
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+
+#define rcu_callback_start() __tsan_acquire(&urcu_bp_gp)
+#undef rcu_read_unlock
+#define rcu_read_unlock() (__tsan_release(&urcu_bp_gp), urcu_bp_read_unlock())
+#undef call_rcu
+#define call_rcu(head, func)                                                   \
+	(__tsan_release(&urcu_bp_gp), urcu_bp_call_rcu(head, func))
+#undef rcu_dereference
+#define rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_ACQUIRE)
+#undef rcu_assign_pointer
+#define rcu_assign_pointer(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
+#else
+#define rcu_callback_start() ((void)0)
+#endif
 
 #endif
 #endif
