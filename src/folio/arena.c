@@ -28,7 +28,7 @@
  * take a reference while refs is 0, so nobody but the allocator writes to a
  * free descriptor.
  */
-#include "cache/arena.h"
+#include "folio/arena.h"
 
 #include "base/lock.h"
 #include "base/mem.h"

@@ -15,10 +15,10 @@
  * that is late, and takes the descriptor for the folio it once was, cannot
  * hold it.
  */
-#include "cache/slab.h"
+#include "folio/slab.h"
 
 #include "base/mem.h"
-#include "cache/arena.h"
+#include "folio/arena.h"
 
 #include <assert.h>
 #include <errno.h>

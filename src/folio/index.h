@@ -20,12 +20,12 @@
  * Nodes come from a slab and go back to it through call_rcu(): rcu_barrier()
  * must come between emptying the last index and slab_fini().
  */
-#ifndef TR_CACHE_INDEX_H
-#define TR_CACHE_INDEX_H
+#ifndef TR_FOLIO_INDEX_H
+#define TR_FOLIO_INDEX_H
 
 #include "base/compiler.h"
 #include "base/rcu.h"
-#include "cache/folio.h"
+#include "folio/folio.h"
 
 #include <stdbool.h>
 

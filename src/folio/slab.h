@@ -6,12 +6,12 @@
  * Any task may call; a slab has one mutex (LOCK_SLAB) and never sleeps for
  * memory. Pages whose objects are all free go back to the arena, but for one.
  */
-#ifndef TR_CACHE_SLAB_H
-#define TR_CACHE_SLAB_H
+#ifndef TR_FOLIO_SLAB_H
+#define TR_FOLIO_SLAB_H
 
 #include "base/compiler.h"
 #include "base/lock.h"
-#include "cache/folio.h"
+#include "folio/folio.h"
 
 #define SLAB_SIZE_MIN 16u
 

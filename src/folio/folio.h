@@ -7,8 +7,8 @@
  * first page. Descriptors are type-stable: they stay descriptors as long as
  * the cache lives, so a lookup under RCU may look at one that was freed.
  */
-#ifndef TR_CACHE_FOLIO_H
-#define TR_CACHE_FOLIO_H
+#ifndef TR_FOLIO_FOLIO_H
+#define TR_FOLIO_FOLIO_H
 
 #include "base/compiler.h"
 
@@ -24,7 +24,7 @@ struct mapping;
 struct edge;
 struct blocks;
 
-/* Bits of folio.state. Who may change which stands in cache/state.h. */
+/* Bits of folio.state. Who may change which stands in folio/state.h. */
 enum folio_state {
 	FOLIO_LOCKED = 1 << 0,
 	FOLIO_WAITERS = 1 << 1, /* somebody sleeps for this folio */
@@ -35,13 +35,14 @@ enum folio_state {
 	FOLIO_REFERENCED = 1 << 6,
 	FOLIO_ACTIVE = 1 << 7,
 	FOLIO_RECLAIM = 1 << 8, /* rotate when writeback ends */
-	FOLIO_EDGE = 1 << 9, /* folio.edge is set: shared by neighbours */
+	FOLIO_EDGE = 1 << 9, /* an incomplete edge: folio.edge says of what */
 	FOLIO_FILLING = 1 << 10, /* a fill reads its uncovered bytes */
 	FOLIO_LRU = 1 << 11, /* on an LRU list */
 	FOLIO_ALLDIRTY = 1 << 12, /* every block, whatever blocks says */
 	FOLIO_ERROR = 1 << 13, /* its last writeback failed */
 	FOLIO_SLAB = 1 << 14, /* a page of a slab, no folio */
 	FOLIO_DROP_QUEUED = 1 << 15, /* waits for the flusher to drop it */
+	FOLIO_COMPLETE = 1 << 16, /* folio.edge is complete, its mark to come */
 };
 
 /*

@@ -13,11 +13,11 @@
  * which nothing may race with. Only arena_wait_ready() and arena_destroy()
  * sleep.
  */
-#ifndef TR_CACHE_ARENA_H
-#define TR_CACHE_ARENA_H
+#ifndef TR_FOLIO_ARENA_H
+#define TR_FOLIO_ARENA_H
 
 #include "base/compiler.h"
-#include "cache/folio.h"
+#include "folio/folio.h"
 
 #include <stdbool.h>
 

@@ -24,9 +24,9 @@
  *     multiple of 2^n.
  *  4. nr_pages is the leaves' bits, nr_nodes the nodes.
  */
-#include "cache/index.h"
+#include "folio/index.h"
 
-#include "cache/slab.h"
+#include "folio/slab.h"
 
 #include <assert.h>
 #include <errno.h>
