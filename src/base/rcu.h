@@ -16,14 +16,21 @@
  * ThreadSanitizer does not see into liburcu, so it is told: what a reader did
  * before the end of its section, or a writer before call_rcu(), comes before
  * what the callback does. A callback says so first, with rcu_callback_start().
+ * Under any sanitizer liburcu's calls are not inlined: its records of readers
+ * are less aligned than it says.
  */
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 #define RCU_TSAN
+#elif __has_feature(address_sanitizer)
+#define RCU_ASAN
 #endif
 #endif
 #ifdef __SANITIZE_THREAD__
 #define RCU_TSAN
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define RCU_ASAN
 #endif
 
 #ifdef TR_EXPLORE
@@ -43,7 +50,7 @@ void synchronize_rcu(void);
 
 #else
 
-#ifndef _LGPL_SOURCE
+#if !defined(_LGPL_SOURCE) && !defined(RCU_TSAN) && !defined(RCU_ASAN)
 #define _LGPL_SOURCE
 #endif
 #include <urcu-bp.h>
@@ -52,12 +59,15 @@ void synchronize_rcu(void);
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
 
-#define rcu_callback_start() __tsan_acquire(&urcu_bp_gp)
+/* Any address that all files agree on. */
+#define rcu_order ((void *)urcu_bp_barrier)
+
+#define rcu_callback_start() __tsan_acquire(rcu_order)
 #undef rcu_read_unlock
-#define rcu_read_unlock() (__tsan_release(&urcu_bp_gp), urcu_bp_read_unlock())
+#define rcu_read_unlock() (__tsan_release(rcu_order), urcu_bp_read_unlock())
 #undef call_rcu
 #define call_rcu(head, func)                                                   \
-	(__tsan_release(&urcu_bp_gp), urcu_bp_call_rcu(head, func))
+	(__tsan_release(rcu_order), urcu_bp_call_rcu(head, func))
 #undef rcu_dereference
 #define rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_ACQUIRE)
 #undef rcu_assign_pointer
