@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Scale: what one cached 4 KiB read and one insertion of a page cost as the
+ * file, the number of files and the number of threads grow. All on a store in
+ * memory, so that only the library is measured; the bare copy of the same
+ * bytes is measured beside it.
+ *
+ * A read hit copies one of 256 pages touched before, in shuffled order, spread
+ * evenly over the file, or over the files. An insertion writes 4 KiB where the
+ * cache has no page. Each figure is the median of SCALE_REPEATS.
+ */
+#include "cmd/bench/bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cmd/bench/tables.h"
+#include "cmd/json.h"
+
+#define SCALE_PAGE 4096u
+#define SCALE_TOUCHED 256u
+#define SCALE_REPEATS 5u
+#define SCALE_READS 200000u
+/* Under the dirty threshold of the smallest useful cache: no writer waits. */
+#define SCALE_INSERTS 2048u
+#define SCALE_FILES_MAX 10000u
+
+enum scale_op { SCALE_READ_HIT, SCALE_INSERT, SCALE_COPY };
+
+static const char *const op_names[] = {
+	[SCALE_READ_HIT] = "read_hit",
+	[SCALE_INSERT] = "insert",
+	[SCALE_COPY] = "memcpy",
+};
+
+struct scale_case {
+	enum scale_op op;
+	uint64_t file_bytes;
+	unsigned nr_files;
+	unsigned nr_threads;
+};
+
+struct scale {
+	const struct bench_options *opt;
+	struct tr_store *store;
+	struct tr_cache *cache;
+	struct tr_file **files;
+	char *region; /* what SCALE_COPY copies from */
+	struct json json;
+};
+
+struct scale_thread {
+	pthread_t thread;
+	struct scale *s;
+	const struct scale_case *c;
+	pthread_barrier_t *go;
+	unsigned nr;
+	double ns; /* per call */
+	int error;
+};
+
+/* Where touched page i is. */
+static int64_t page_off(const struct scale_case *c, unsigned i)
+{
+	uint64_t pages = c->file_bytes / SCALE_PAGE;
+	unsigned in_file = i / min_of(c->nr_files, SCALE_TOUCHED);
+	unsigned of_file = max_of(SCALE_TOUCHED / c->nr_files, 1u);
+
+	return (int64_t)(pages * in_file / of_file % pages * SCALE_PAGE);
+}
+
+static int run_reads(struct scale_thread *t, char *buf)
+{
+	/* 97 and 256 have no common divisor: every page, out of order. */
+	unsigned page = t->nr * 31;
+
+	for (unsigned i = 0; i < SCALE_READS; i++) {
+		unsigned p = (page += 97) % SCALE_TOUCHED;
+		struct tr_file *f = t->s->files[p % t->c->nr_files];
+		ssize_t n;
+
+		if (t->c->op == SCALE_COPY) {
+			memcpy(buf, t->s->region + p * SCALE_PAGE, SCALE_PAGE);
+			/* Nobody looks at buf; the copy must stay. */
+			__asm__ volatile("" : : "r"(buf) : "memory");
+			continue;
+		}
+		n = tr_read(f, buf, SCALE_PAGE, page_off(t->c, p), 0);
+		if (n != SCALE_PAGE)
+			return n < 0 ? (int)n : -EIO;
+	}
+	return 0;
+}
+
+static int run_inserts(struct scale_thread *t, const char *buf)
+{
+	uint64_t pages = t->c->file_bytes / SCALE_PAGE;
+
+	for (unsigned i = t->nr; i < SCALE_INSERTS; i += t->c->nr_threads) {
+		uint64_t idx =
+			pages > SCALE_INSERTS ? pages / SCALE_INSERTS * i : i;
+		ssize_t n = tr_write(t->s->files[0], buf, SCALE_PAGE,
+				     (int64_t)(idx * SCALE_PAGE), 0);
+
+		if (n != SCALE_PAGE)
+			return n < 0 ? (int)n : -EIO;
+	}
+	return 0;
+}
+
+static void *scale_thread_main(void *arg)
+{
+	struct scale_thread *t = arg;
+	char *buf = aligned_alloc(SCALE_PAGE, SCALE_PAGE);
+	unsigned calls = t->c->op == SCALE_INSERT
+				 ? SCALE_INSERTS / t->c->nr_threads
+				 : SCALE_READS;
+	uint64_t start;
+
+	if (buf)
+		memset(buf, 1, SCALE_PAGE);
+	pthread_barrier_wait(t->go);
+	start = now_ns();
+	if (!buf)
+		t->error = -ENOMEM;
+	else
+		t->error = t->c->op == SCALE_INSERT ? run_inserts(t, buf)
+						    : run_reads(t, buf);
+	t->ns = (double)(now_ns() - start) / calls;
+	free(buf);
+	return NULL;
+}
+
+/* One repeat: nanoseconds a call, the mean over threads. */
+static int run_threads(struct scale *s, const struct scale_case *c, double *ns)
+{
+	struct scale_thread threads[BENCH_THREADS_MAX];
+	pthread_barrier_t go;
+	int err = 0;
+
+	pthread_barrier_init(&go, NULL, c->nr_threads);
+	for (unsigned i = 0; i < c->nr_threads; i++) {
+		threads[i] = (struct scale_thread){
+			.s = s, .c = c, .go = &go, .nr = i
+		};
+		err = pthread_create(&threads[i].thread, NULL,
+				     scale_thread_main, &threads[i]);
+		if (err) {
+			/* Others wait at the barrier for ever. */
+			fprintf(stderr, "tailrace bench: thread %u: %s\n", i,
+				strerror(err));
+			exit(EXIT_FAILED);
+		}
+	}
+	*ns = 0;
+	for (unsigned i = 0; i < c->nr_threads; i++) {
+		pthread_join(threads[i].thread, NULL);
+		*ns += threads[i].ns / c->nr_threads;
+		if (threads[i].error)
+			err = threads[i].error;
+	}
+	pthread_barrier_destroy(&go);
+	return err;
+}
+
+/* Every file has a page in the cache; the 256 to be read are spread. */
+static int touch_pages(struct scale *s, const struct scale_case *c)
+{
+	char buf[SCALE_PAGE];
+	ssize_t n;
+
+	memset(buf, 1, sizeof(buf));
+	for (unsigned i = 0; i < max_of(c->nr_files, SCALE_TOUCHED); i++) {
+		n = tr_write(s->files[i % c->nr_files], buf, sizeof(buf),
+			     i < SCALE_TOUCHED ? page_off(c, i) : 0, 0);
+		if (n != (ssize_t)sizeof(buf))
+			return n < 0 ? (int)n : -EIO;
+	}
+	return tr_cache_sync(s->cache);
+}
+
+static int open_files(struct scale *s, const struct scale_case *c)
+{
+	char name[32];
+	int err;
+
+	for (unsigned i = 0; i < c->nr_files; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		err = tr_file_open(s->cache, s->store, name,
+				   O_RDWR | O_CREAT | O_TRUNC, 0600,
+				   &s->files[i]);
+		if (!err)
+			err = tr_truncate(s->files[i], (int64_t)c->file_bytes);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Empty again, in store and cache. */
+static int reset_file(struct scale *s, const struct scale_case *c)
+{
+	int err = tr_truncate(s->files[0], 0);
+
+	return err ? err : tr_truncate(s->files[0], (int64_t)c->file_bytes);
+}
+
+static int close_files(struct scale *s, unsigned nr)
+{
+	int ret, err = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (!s->files[i])
+			continue;
+		ret = tr_truncate(s->files[i], 0);
+		if (!err)
+			err = ret;
+		ret = tr_file_close(s->files[i]);
+		if (!err)
+			err = ret;
+		s->files[i] = NULL;
+	}
+	return err;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void report_case(struct scale *s, const struct scale_case *c, double ns)
+{
+	if (!s->opt->json) {
+		printf("%-10s %12.0f %9u %8u %12.0f\n", op_names[c->op],
+		       (double)c->file_bytes / MIB, c->nr_files, c->nr_threads,
+		       ns);
+		return;
+	}
+	json_object_start(&s->json, NULL);
+	json_string(&s->json, "operation", op_names[c->op]);
+	json_int(&s->json, "file_bytes", (int64_t)c->file_bytes);
+	json_int(&s->json, "mappings", c->nr_files);
+	json_int(&s->json, "threads", c->nr_threads);
+	json_real(&s->json, "ns_per_call", ns, 1);
+	json_object_end(&s->json);
+}
+
+static int run_case(struct scale *s, const struct scale_case *c)
+{
+	double ns[SCALE_REPEATS];
+	int ret, err = 0;
+
+	if (c->op != SCALE_COPY) {
+		err = open_files(s, c);
+		if (!err && c->op == SCALE_READ_HIT)
+			err = touch_pages(s, c);
+	}
+	for (unsigned i = 0; i < SCALE_REPEATS && !err; i++) {
+		err = run_threads(s, c, &ns[i]);
+		if (!err && c->op == SCALE_INSERT)
+			err = reset_file(s, c);
+	}
+	ret = close_files(s, c->nr_files);
+	if (err || ret) {
+		fprintf(stderr, "tailrace bench scale: %s: %s\n",
+			op_names[c->op], strerror(-(err ? err : ret)));
+		return err ? err : ret;
+	}
+	qsort(ns, SCALE_REPEATS, sizeof(ns[0]), compare_doubles);
+	report_case(s, c, ns[SCALE_REPEATS / 2]);
+	return 0;
+}
+
+/* Each axis in turn, the others at their least. */
+static int run_cases(struct scale *s)
+{
+	static const uint64_t sizes[] = { 1 << 20, 16 << 20, 256 << 20,
+					  4ull << 30, 16ull << 30 };
+	unsigned threads_max = (unsigned)s->opt->threads;
+	int err = 0;
+
+	for (enum scale_op op = SCALE_READ_HIT; op <= SCALE_INSERT; op++)
+		for (size_t i = 0; i < ARRAY_SIZE(sizes) && !err; i++)
+			err = run_case(s, &(struct scale_case){ op, sizes[i], 1,
+								1 });
+	for (unsigned n = 10; n <= SCALE_FILES_MAX && !err; n *= 10)
+		err = run_case(s, &(struct scale_case){ SCALE_READ_HIT, 1 << 20,
+							n, 1 });
+	for (enum scale_op op = SCALE_READ_HIT; op <= SCALE_COPY; op++)
+		for (unsigned n = op == SCALE_COPY ? 1 : 2;
+		     n <= threads_max && !err; n *= 2)
+			err = run_case(s, &(struct scale_case){ op, 1 << 20, 1,
+								n });
+	return err;
+}
+
+static int scale_run(const struct bench_options *opt)
+{
+	struct tr_cache_options options = { .struct_size = sizeof(options),
+					    .size = opt->cache,
+					    .populate = true };
+	struct scale s = { .opt = opt };
+	int err = -ENOMEM;
+
+	s.files = calloc(SCALE_FILES_MAX, sizeof(*s.files));
+	s.region = aligned_alloc(SCALE_PAGE, SCALE_TOUCHED * SCALE_PAGE);
+	if (!s.files || !s.region)
+		goto out;
+	memset(s.region, 1, SCALE_TOUCHED * SCALE_PAGE);
+	err = tr_store_ram_create(NULL, &s.store);
+	if (err)
+		goto out;
+	err = tr_cache_create(&options, &s.cache);
+	if (err)
+		goto out_store;
+	if (opt->json) {
+		json_init(&s.json, stdout);
+		json_object_start(&s.json, NULL);
+		json_string(&s.json, "workload", "scale");
+		json_array_start(&s.json, "rows");
+	} else {
+		printf("%-10s %12s %9s %8s %12s\n", "operation", "file MiB",
+		       "mappings", "threads", "ns/call");
+	}
+	err = run_cases(&s);
+	if (opt->json) {
+		json_array_end(&s.json);
+		json_object_end(&s.json);
+		putchar('\n');
+	}
+	if (tr_cache_destroy(s.cache) && !err)
+		err = -EBUSY;
+out_store:
+	tr_store_destroy(s.store);
+out:
+	if (err)
+		fprintf(stderr, "tailrace bench scale: %s\n", strerror(-err));
+	free(s.files);
+	free(s.region);
+	return err;
+}
+
+static const struct option_row rows[] = {
+	ROW_THREADS("measure 1, 2, 4, ... N threads (processors)"),
+	ROW_CACHE("cache (256M)"),
+	ROW_JSON,
+};
+
+static const struct option_usage usage = {
+	.command = "tailrace bench scale",
+	.synopsis = "[OPTION]...",
+	.summary = "Cost of an operation as files, mappings and threads grow.",
+	.rows = rows,
+	.nr_rows = ARRAY_SIZE(rows),
+};
+
+int bench_scale(int argc, char **argv)
+{
+	struct bench_options opt = {
+		.threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
+		.cache = 256 << 20,
+	};
+	int status = bench_parse(&usage, argc, argv, &opt);
+
+	if (status >= 0)
+		return status;
+	return scale_run(&opt) ? EXIT_FAILED : EXIT_DONE;
+}

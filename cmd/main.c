@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tailrace: finds the subcommand's row and calls it. Nothing else happens
+ * here; an unknown word is exit status 2 with the words that are known.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cmd/commands.h"
+#include "cmd/options.h"
+
+struct command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+};
+
+/* One line a subcommand, so that branches merge. */
+static const struct command commands[] = {
+	{ "bench", "measure against this machine's kernel", command_bench },
+};
+
+static void print_help(void)
+{
+	printf("usage: tailrace COMMAND [OPTION]...\n\n"
+	       "Kernel-grade storage in user space.\n\ncommands:\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+	printf("\n'tailrace COMMAND --help' lists a command's options.\n");
+}
+
+static int wrong_command(const char *word)
+{
+	if (word)
+		fprintf(stderr, "tailrace: unknown command '%s'; one of", word);
+	else
+		fprintf(stderr, "tailrace: a command is missing: one of");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(stderr, "%s %s", i ? "," : "", commands[i].name);
+	fprintf(stderr, "\n");
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return wrong_command(NULL);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		print_help();
+		return EXIT_DONE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("tailrace %s\n", TAILRACE_VERSION);
+		return EXIT_DONE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (!strcmp(commands[i].name, argv[1]))
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	return wrong_command(argv[1]);
+}
