@@ -1,22 +1,78 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Stores by the name of their kind, and requests without ceremony. Directories
- * for host stores are made below TR_TEST_DIR (else /var/tmp) and unlinked at
- * once when the store has them open where that suffices, else at exit.
+ * for host stores are made below TR_TEST_DIR (else /var/tmp).
  */
 #include "lib/storetest.h"
 #include "lib/test.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define VECTOR_UNIT 4096
+
+static int remove_entry(const char *path, const struct stat *st, int type,
+			struct FTW *ftw)
+{
+	return remove(path);
+}
+
+/*
+ * A directory for a host store. It is gone from the tree once the next one is
+ * asked for or the program exits; the store goes on with what it has open.
+ */
+static char dir[256];
+
+static void remove_dir(void)
+{
+	if (dir[0])
+		(void)nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	dir[0] = '\0';
+}
+
+const char *storetest_dir(void)
+{
+	static bool at_exit;
+	const char *top = getenv("TR_TEST_DIR");
+
+	if (!at_exit)
+		atexit(remove_dir);
+	at_exit = true;
+	remove_dir();
+	snprintf(dir, sizeof(dir), "%s/tailrace-XXXXXX",
+		 top ? top : "/var/tmp");
+	assert_non_null(mkdtemp(dir));
+	return dir;
+}
+
+struct tr_store *storetest_host(const char *path, enum tr_engine engine)
+{
+	struct tr_host_options options = {
+		.struct_size = sizeof(options),
+		.engine = engine,
+	};
+	struct tr_store *store = NULL;
+	int err = tr_store_host_open(path, &options, &store);
+
+	if (err == -ENOSYS && engine == TR_ENGINE_URING)
+		skip();
+	assert_int_equal(err, 0);
+	return store;
+}
 
 struct tr_store *storetest_open(const char *kind)
 {
 	struct tr_store *store = NULL;
 
+	if (!strcmp(kind, "uring"))
+		return storetest_host(storetest_dir(), TR_ENGINE_URING);
+	if (!strcmp(kind, "threads"))
+		return storetest_host(storetest_dir(), TR_ENGINE_THREADS);
 	assert_string_equal(kind, "ram");
 	assert_int_equal(tr_store_ram_create(NULL, &store), 0);
 	return store;

@@ -12,6 +12,13 @@
  * TR_TEST_DIR or /var/tmp). Ended by tr_store_destroy(). */
 struct tr_store *storetest_open(const char *kind);
 
+/* The same of an existing directory; skips the test where there is no
+ * io_uring and it is asked for. */
+struct tr_store *storetest_host(const char *path, enum tr_engine engine);
+
+/* A new directory, removed at exit or by the next call. */
+const char *storetest_dir(void);
+
 /* Opens for reading and writing, creates, truncates. */
 struct tr_store_file *storetest_file(struct tr_store *store, const char *name);
 

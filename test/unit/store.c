@@ -281,7 +281,7 @@ static void wait_counts(void **state)
 
 int main(void)
 {
-	static const char *const kinds[] = { "ram" };
+	static const char *const kinds[] = { "ram", "uring", "threads" };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open_flags),
 		cmocka_unit_test(attr_makes_sense),

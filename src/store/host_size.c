@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Size, allocation, the partial tail and durability of a host file.
+ *
+ * Happy path of a growing file: prepare raises the host's size once to the
+ * floor the cache gives, and allocates ahead of it in large steps, so that no
+ * device write extends the file or allocates; the last, partial block goes
+ * through a second, buffered descriptor, by exactly its bytes; close gives
+ * back what was allocated ahead and not used.
+ *
+ * Changes of the size are serialised by the file's turn: a flag with a wait
+ * queue and not a mutex, because the turn is kept across system calls that do
+ * I/O. In the common case (nothing to do) prepare only loads two words.
+ *
+ * Failure modes: -ENOSPC and -EDQUOT from allocating what the write itself
+ * needs; failing to allocate further ahead is no error. A file system without
+ * fallocate is remembered and not asked again.
+ *
+ * Invariants: the host's size is never raised above what the caller gave;
+ * file->size is the host's size whenever nobody has the turn and only this
+ * process changes it (store.h: one process a directory).
+ */
+#include "store/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Steps grow with the file, an eighth of it, up to this: more would only make
+ * the space look used; each step costs a journal entry, so fewer buy nothing. */
+#define AHEAD_MAX (256ll << 20)
+
+static void turn_take(struct host_file *file)
+{
+	wait_event(&file->turn_wq, !atomic_exchange(&file->turn, true));
+}
+
+static void turn_give(struct host_file *file)
+{
+	atomic_store(&file->turn, false);
+	waitq_wake_one(&file->turn_wq);
+}
+
+/*
+ * Cuts blocks beyond end of file; the size stays. ftruncate to the same size
+ * does it on XFS and ext4, punching a hole there does not on ext4.
+ */
+static void cut_beyond_end(struct host_file *file) REQUIRES(file->turn)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct stat st;
+
+	if (fstat(file->fd, &st))
+		return;
+	times[1] = st.st_mtim;
+	if (ftruncate(file->fd, st.st_size) == 0)
+		(void)futimens(file->fd, times);
+	atomic_store(&file->allocated, 0);
+}
+
+/* What a killed process had allocated ahead. */
+static void cut_leftover(struct host_file *file) REQUIRES(file->turn)
+{
+	struct fiemap map = { 0 };
+	struct stat st;
+
+	file->checked = true;
+	if (fstat(file->fd, &st) || !st.st_blocks)
+		return;
+	map.fm_start = align_up(st.st_size, file->block);
+	map.fm_length = INT64_MAX - map.fm_start;
+	if (ioctl(file->fd, FS_IOC_FIEMAP, &map) == 0 && map.fm_mapped_extents)
+		cut_beyond_end(file);
+}
+
+static int fallocate_host(struct host_file *file, int mode, int64_t off,
+			  int64_t len)
+{
+	while (fallocate(file->fd, mode, off, len)) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Allocates what [.., end) lacks and a step ahead of it. */
+static int allocate_ahead(struct host_file *file, int64_t end)
+	REQUIRES(file->turn)
+{
+	struct host_store *store = host_store_of(file->base.store);
+	int64_t from = atomic_load(&file->allocated), step;
+	int err;
+
+	/* Nothing below the size needs it: growing without holes. */
+	if (from == 0)
+		from = align_down(atomic_load(&file->size), file->block);
+	if (from >= end)
+		return 0;
+	step = min_of(end / 8, AHEAD_MAX);
+	step = max_of(step, (int64_t)store->ahead_min);
+	step = min_of(step, INT64_MAX - end);
+	step = align_down(step, file->block);
+	err = fallocate_host(file, FALLOC_FL_KEEP_SIZE, from,
+			     end + step - from);
+	if (err == -ENOSPC || err == -EDQUOT || err == -EFBIG) {
+		step = 0;
+		err = fallocate_host(file, FALLOC_FL_KEEP_SIZE, from,
+				     end - from);
+	}
+	if (err == -EOPNOTSUPP || err == -ENOSYS) {
+		atomic_store(&store->no_fallocate, true);
+		return 0;
+	}
+	if (!err)
+		atomic_store(&file->allocated, end + step);
+	return err;
+}
+
+int host_prepare(struct tr_store_file *base, int64_t off, size_t len,
+		 int64_t floor, bool dense)
+{
+	struct host_file *file = host_file_of(base);
+	struct host_store *store = host_store_of(base->store);
+	int64_t end = off + (int64_t)len;
+	int err = 0;
+
+	dense = dense && !atomic_load(&store->no_fallocate);
+	if (atomic_load(&file->size) >= floor &&
+	    (!dense || atomic_load(&file->allocated) >= end))
+		return 0;
+	turn_take(file);
+	if (!file->checked)
+		cut_leftover(file);
+	if (dense && atomic_load(&file->allocated) < end)
+		err = allocate_ahead(file, end);
+	if (!err && atomic_load(&file->size) < floor) {
+		if (ftruncate(file->fd, floor))
+			err = -errno;
+		else
+			atomic_store(&file->size, floor);
+	}
+	turn_give(file);
+	return err;
+}
+
+/* A buffered descriptor of the same file. */
+static int tail_open(struct host_file *file) REQUIRES(file->turn)
+{
+	struct host_store *store = host_store_of(file->base.store);
+	char path[32];
+	int fd;
+
+	if (file->tail_fd >= 0)
+		return 0;
+	if (store->by_handle) {
+		fd = host_xfs_reopen(store->dir_fd, file->fd, O_RDWR);
+		if (fd >= 0) {
+			file->tail_fd = fd;
+			return 0;
+		}
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	file->tail_fd = fd;
+	return 0;
+}
+
+static int write_all(int fd, const char *buf, size_t len, int64_t off)
+{
+	ssize_t n;
+
+	while (len) {
+		n = pwrite(fd, buf, len, off);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		buf += n;
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int host_write_tail(struct tr_store_file *base, const void *buf, size_t len,
+		    int64_t off)
+{
+	struct host_file *file = host_file_of(base);
+	int err, fd;
+
+	turn_take(file);
+	err = file->buffered ? 0 : tail_open(file);
+	if (!err) {
+		fd = file->buffered ? file->fd : file->tail_fd;
+		err = write_all(fd, buf, len, off);
+		file->tail_cached = true;
+	}
+	/* Also after an error: some of it may have been written. */
+	if (!err && off + (int64_t)len > atomic_load(&file->size))
+		atomic_store(&file->size, off + (int64_t)len);
+	turn_give(file);
+	return err;
+}
+
+int host_sync(struct tr_store_file *base, bool datasync)
+{
+	struct host_file *file = host_file_of(base);
+
+	if (datasync ? fdatasync(file->fd) : fsync(file->fd))
+		return -errno;
+	if (file->buffered)
+		(void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+	return 0;
+}
+
+int host_truncate(struct tr_store_file *base, int64_t size)
+{
+	struct host_file *file = host_file_of(base);
+	int err = 0;
+
+	if (size < 0)
+		return -EINVAL;
+	turn_take(file);
+	if (ftruncate(file->fd, size)) {
+		err = -errno;
+	} else {
+		atomic_store(&file->size, size);
+		/* Both file systems free what lies beyond. */
+		atomic_store(&file->allocated, 0);
+		/* The host has zeroed the rest of the block in its cache. */
+		file->tail_cached |= (size & (file->block - 1)) != 0;
+	}
+	turn_give(file);
+	return err;
+}
+
+int host_punch(struct tr_store_file *base, int64_t off, int64_t len)
+{
+	struct host_file *file = host_file_of(base);
+	int err;
+
+	turn_take(file);
+	err = fallocate_host(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			     off, len);
+	turn_give(file);
+	return err;
+}
+
+int host_allocate(struct tr_store_file *base, int64_t off, int64_t len,
+		  bool keep_size)
+{
+	struct host_file *file = host_file_of(base);
+	int err;
+
+	turn_take(file);
+	err = fallocate_host(file, keep_size ? FALLOC_FL_KEEP_SIZE : 0, off,
+			     len);
+	if (!err && !keep_size && off + len > atomic_load(&file->size))
+		atomic_store(&file->size, off + len);
+	turn_give(file);
+	return err;
+}
+
+int host_seek(struct tr_store_file *base, int64_t off, int whence, int64_t *out)
+{
+	int64_t at;
+
+	if (whence != SEEK_DATA && whence != SEEK_HOLE)
+		return -EINVAL;
+	at = lseek(host_file_of(base)->fd, off, whence);
+	if (at < 0)
+		return -errno;
+	*out = at;
+	return 0;
+}
+
+int host_set_mtime(struct tr_store_file *base, struct timespec mtime)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, mtime };
+
+	return futimens(host_file_of(base)->fd, times) ? -errno : 0;
+}
+
+void host_file_settle(struct host_file *file)
+{
+	if (atomic_load(&file->allocated) > atomic_load(&file->size))
+		cut_beyond_end(file);
+	if (file->tail_cached || file->buffered)
+		(void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
