@@ -164,13 +164,16 @@ static uint64_t chunk_first(const struct arena *a, uint64_t frame)
 	return start + align_up(len, PAGE_SIZE) / PAGE_SIZE;
 }
 
+/*
+ * The buddy, if it is free as a whole. The descriptors' own frames have
+ * descriptors too, zero for ever; beyond the last frame there are none.
+ */
 static struct folio *buddy_of(struct arena *a, uint64_t frame, unsigned order)
 {
 	uint64_t at = frame ^ 1ull << order;
 	struct folio *f;
 
-	if (at < chunk_first(a, frame) ||
-	    at + (1ull << order) > chunk_end(a, frame))
+	if (at >= chunk_end(a, frame))
 		return NULL;
 	f = descriptor(a, at);
 	return load_state(f) & PAGE_FREE && f->order == order ? f : NULL;

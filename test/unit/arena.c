@@ -264,6 +264,35 @@ static void sizes_are_kept(void **state)
 	}
 }
 
+/*
+ * Where the last chunk's descriptors end, pages begin. What a caller writes
+ * there may look like the descriptor of a free buddy beyond the last frame.
+ */
+static void data_is_no_descriptor(void **state)
+{
+	/* 1344 frames, their descriptors 21 pages; the last 64 are a block. */
+	struct arena *a = arena_new(5 * MIB + 256 * 1024);
+	struct folio *f, *fake, *list = NULL;
+	unsigned i;
+
+	while ((f = arena_alloc(a, 0, ARENA_RESERVE))) {
+		fake = folio_data(f);
+		for (i = 0; i < PAGE_SIZE / sizeof(*fake); i++) {
+			memset(&fake[i], 0xff, sizeof(*fake));
+			fake[i].order = 6;
+		}
+		f->mapping = (struct mapping *)list;
+		list = f;
+	}
+	while ((f = list)) {
+		list = (struct folio *)f->mapping;
+		drop(a, f);
+	}
+	all_pages_are_given(a);
+	arena_check(a);
+	arena_destroy(a);
+}
+
 static void grows_behind(void **state)
 {
 	struct chunks c = { 0 };
@@ -375,6 +404,7 @@ int main(void)
 		cmocka_unit_test(steps_match_model),
 		cmocka_unit_test(reserve_is_kept),
 		cmocka_unit_test(sizes_are_kept),
+		cmocka_unit_test(data_is_no_descriptor),
 		cmocka_unit_test(grows_behind),
 		cmocka_unit_test(failures_leave_nothing),
 		cmocka_unit_test(tasks_share),
