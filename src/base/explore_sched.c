@@ -43,8 +43,11 @@
 #define ASAN_UNPOISON_MEMORY_REGION(addr, len) ((void)0)
 #endif
 
-/* ASan's frames are large; pages never touched cost nothing. */
-#define STACK_LEN (512u << 10)
+/*
+ * Under ASan frames are large, and each switch clears the shadow of a stack,
+ * by a costly mapping from 512 KiB on. Pages never touched cost nothing.
+ */
+#define STACK_LEN (192u << 10)
 #define STACK_GUARD 4096u
 
 static struct {
