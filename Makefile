@@ -20,7 +20,10 @@ demo:
 	$(MAKE) all
 	tools/demo
 
+# The build may have been made by another command, without a prefix.
 install: all
+	meson configure build -Dprefix=$(PREFIX)
+	ninja -C build
 	meson install -C build --no-rebuild
 
 clean:
