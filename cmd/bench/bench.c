@@ -65,15 +65,15 @@ static int list_contenders(const struct load *l, struct contender *out)
 	buffered.mode = MODE_CACHED;
 	out[nr++] =
 		(struct contender){ .side = l->opt->side, .flags = l->flags };
-	if (l->opt->against < 0)
-		return nr;
-	if (l->opt->side != SIDE_KERNEL)
+	if (l->opt->against >= 0 && l->opt->side != SIDE_KERNEL)
 		out[nr++] = (struct contender){ .side = SIDE_KERNEL,
 						.flags = l->flags };
-	if (!l->compete && l->flags.mode != MODE_CACHED)
+	if (l->opt->against >= 0 && !l->compete && l->flags.mode != MODE_CACHED)
 		out[nr++] = (struct contender){ .side = SIDE_KERNEL,
 						.flags = buffered,
 						.reference = true };
+	for (int i = 0; i < nr; i++)
+		out[i].nr = (unsigned)i;
 	return nr;
 }
 
@@ -218,7 +218,8 @@ int bench_main(const struct load *load)
 		err = run_rounds(b);
 		if (!err || err == -EUCLEAN)
 			load->opt->json ? report_json(b) : report_table(b);
-		for (int s = 0; load->opt->stats && s < SIDES; s++)
+		for (int s = 0;
+		     load->opt->stats && !load->opt->json && s < SIDES; s++)
 			if (b->sides[s])
 				statistics_print(b->sides[s]);
 	}

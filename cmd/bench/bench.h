@@ -70,6 +70,7 @@ struct load {
 
 /* A side with flags; the reference is the kernel's plain buffered write. */
 struct contender {
+	unsigned nr; /* in the order of reports */
 	enum bench_choice side;
 	struct bench_flags flags;
 	bool reference;
@@ -158,7 +159,8 @@ void progress_end(struct progress *p);
 
 /* ---- report ---- */
 
-void report_table(const struct bench *b);
+/* Sorts the rows. */
+void report_table(struct bench *b);
 void report_json(const struct bench *b);
 
 /* Statistics as `tailrace stat` prints them. */

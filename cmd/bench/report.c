@@ -106,6 +106,18 @@ static double median_ceiling(const struct bench *b)
 
 /* ---- for people ---- */
 
+/* Each contender's runs together, in the order they were listed. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct bench_row *x = a, *y = b;
+
+	if (x->contender.nr != y->contender.nr)
+		return x->contender.nr < y->contender.nr ? -1 : 1;
+	if (x->writer != y->writer)
+		return x->writer[0] == 'u' ? -1 : 1;
+	return (x->round > y->round) - (x->round < y->round);
+}
+
 static const char *side_name(const struct bench *b, const struct bench_row *r)
 {
 	return b->sides[r->contender.side]->ops->name;
@@ -174,8 +186,9 @@ static void print_ratio(const char *what, double ratio)
 		printf("%-40s %8.2f\n", what, ratio);
 }
 
-void report_table(const struct bench *b)
+void report_table(struct bench *b)
 {
+	qsort(b->rows, b->nr_rows, sizeof(*b->rows), compare_rows);
 	print_heading(b);
 	print_speeds(b);
 	print_costs(b);
@@ -243,6 +256,25 @@ static void json_row(struct json *j, const struct bench *b,
 	json_object_end(j);
 }
 
+static void json_statistics(struct json *j, const struct bench *b)
+{
+	struct tr_statistics t;
+
+	json_object_start(j, "statistics");
+	for (int i = 0; i < SIDES; i++) {
+		struct side *s = b->sides[i];
+
+		if (!s || !s->ops->statistics(s, &t))
+			continue;
+		json_object_start(j, s->ops->name);
+#define JSON_ROW(name, unit, sentence) json_int(j, #name, t.name);
+		TR_STATISTICS(JSON_ROW)
+#undef JSON_ROW
+		json_object_end(j);
+	}
+	json_object_end(j);
+}
+
 void report_json(const struct bench *b)
 {
 	struct json j;
@@ -275,6 +307,8 @@ void report_json(const struct bench *b)
 		  3);
 	json_real(&j, "vs_ceiling", median_ratio(b, AGAINST_CEILING), 3);
 	json_object_end(&j);
+	if (b->load->opt->stats)
+		json_statistics(&j, b);
 	json_object_end(&j);
 	putchar('\n');
 }
