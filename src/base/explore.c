@@ -156,13 +156,17 @@ static void explore_print(char *buf, size_t len)
 				      explore.path[i].picked);
 		sep = ",";
 	}
+	/* Half a schedule would be another one. */
+	if (n >= len)
+		buf[0] = 0;
 }
 
 static void explore_say(const char *what, const char *schedule)
 {
-	fprintf(stderr, "%s: FAILED: %s\nreplay: %s %s --replay %s\n",
-		explore.name, what, program_invocation_name, explore.name,
-		schedule);
+	fprintf(stderr, "%s: FAILED: %s\n", explore.name, what);
+	if (schedule[0])
+		fprintf(stderr, "replay: %s %s --replay %s\n",
+			program_invocation_name, explore.name, schedule);
 	if (explore.mode == MODE_RANDOM)
 		fprintf(stderr, "seed: %s %s --seed %llu\n",
 			program_invocation_name, explore.name,
@@ -173,7 +177,7 @@ static void explore_say(const char *what, const char *schedule)
 static void explore_dying(void)
 {
 	static bool dying;
-	char schedule[1024];
+	static char schedule[sizeof(((struct explore_result *)0)->schedule)];
 
 	if (dying || !sched_active())
 		return;
@@ -233,6 +237,11 @@ static const char *explore_depth_first(void (*fn)(void *arg), void *arg,
 	while (r->schedules < explore.o.schedules_max) {
 		what = explore_once(fn, arg, false);
 		r->schedules++;
+		if (!what && explore.at < explore.fixed) {
+			explore.unlike = true;
+			what = "a schedule ended early: the test depends on "
+			       "more than the schedule";
+		}
 		if (what)
 			return what;
 		if (!explore_next()) {

@@ -50,7 +50,7 @@ struct explore_result {
 	uint64_t schedules; /* run by the exhaustive part */
 	uint64_t random; /* and at random */
 	char what[256]; /* the failure */
-	char schedule[1024]; /* to be replayed; cut if longer */
+	char schedule[4096]; /* to be replayed; "" if longer */
 };
 
 /*

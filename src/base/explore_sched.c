@@ -53,6 +53,7 @@
 static struct {
 	struct task base;
 	struct task tasks[EXPLORE_TASKS_MAX];
+	unsigned nr; /* tasks of this schedule lie in tasks[0..nr) */
 	struct task *cur;
 	struct task *back; /* whom sched_call() goes back to */
 	struct sched_params params;
@@ -125,18 +126,36 @@ void explore_fail(const char *what, const char *file, int line)
 }
 
 /* What everybody waits for, in one line. */
-_Noreturn static void deadlock(void)
+static void blocked_print(char *buf, size_t len)
 {
-	char text[200] = "";
 	const struct task *t;
 	size_t n = 0;
 
-	for (t = sched.tasks; t < sched.tasks + EXPLORE_TASKS_MAX; t++)
-		if (t->state == TASK_BLOCKED && !t->daemon && n < sizeof(text))
-			n += (size_t)snprintf(text + n, sizeof(text) - n,
-					      " %s(%s %p)", t->name, t->op,
+	buf[0] = 0;
+	for (t = sched.tasks; t < sched.tasks + sched.nr; t++)
+		if (t->state == TASK_BLOCKED && !t->daemon && n < len)
+			n += (size_t)snprintf(buf + n, len - n, " %s(%s %p)",
+					      t->name, t->op,
 					      (const void *)t->on);
+}
+
+_Noreturn static void deadlock(void)
+{
+	char text[200];
+
+	blocked_print(text, sizeof(text));
 	sched_fail("deadlock:%s", text);
+}
+
+/* A loop, or a deadlock beside a task that wakes by its deadlines. */
+_Noreturn static void endless(void)
+{
+	char text[150];
+
+	blocked_print(text, sizeof(text));
+	sched_fail("no end after %u steps; running: %s in %s; blocked:%s",
+		   sched.params.steps_max, sched.cur->name, sched.cur->op,
+		   text);
 }
 
 static void task_ready(struct task *t, bool timed_out)
@@ -151,7 +170,7 @@ void sched_set_now(uint64_t now_ns)
 	struct task *t;
 
 	sched.now = now_ns;
-	for (t = sched.tasks; t < sched.tasks + EXPLORE_TASKS_MAX; t++)
+	for (t = sched.tasks; t < sched.tasks + sched.nr; t++)
 		if (t->state == TASK_BLOCKED && t->deadline_ns &&
 		    t->deadline_ns <= now_ns)
 			task_ready(t, true);
@@ -163,7 +182,7 @@ static bool time_advance(void)
 	const struct task *t;
 	uint64_t next = 0;
 
-	for (t = sched.tasks; t < sched.tasks + EXPLORE_TASKS_MAX; t++)
+	for (t = sched.tasks; t < sched.tasks + sched.nr; t++)
 		if (t->state == TASK_BLOCKED && t->deadline_ns &&
 		    (!next || t->deadline_ns < next))
 			next = t->deadline_ns;
@@ -178,8 +197,10 @@ static unsigned others(struct task **options, unsigned nr)
 	unsigned i, id = sched.cur->id;
 	struct task *t;
 
-	for (i = 1; i < EXPLORE_TASKS_MAX; i++) {
-		t = &sched.tasks[(id + i) % EXPLORE_TASKS_MAX];
+	for (i = 1; i < sched.nr; i++) {
+		if (++id == sched.nr)
+			id = 0;
+		t = &sched.tasks[id];
 		if (t->state == TASK_READY)
 			options[nr++] = t;
 	}
@@ -196,8 +217,7 @@ static void step(const char *op, const volatile void *on)
 		fprintf(stderr, "%6u  %-15s  %s %p\n", sched.steps, t->name, op,
 			(const void *)on);
 	if (++sched.steps > sched.params.steps_max)
-		sched_fail("no end after %u steps; running: %s in %s",
-			   sched.params.steps_max, t->name, op);
+		endless();
 }
 
 static void choose(struct task **options, unsigned nr, bool costly)
@@ -266,7 +286,7 @@ static void leave(bool last)
 		nr = others(options, nr);
 	}
 	if (!nr) {
-		for (i = 0; i < EXPLORE_TASKS_MAX; i++)
+		for (i = 0; i < sched.nr; i++)
 			if (sched.tasks[i].state == TASK_BLOCKED &&
 			    !sched.tasks[i].daemon)
 				deadlock();
@@ -297,7 +317,7 @@ void sched_wake(const volatile void *on, unsigned nr)
 
 	for (; nr; nr--) {
 		first = NULL;
-		for (t = sched.tasks; t < sched.tasks + EXPLORE_TASKS_MAX; t++)
+		for (t = sched.tasks; t < sched.tasks + sched.nr; t++)
 			if (t->state == TASK_BLOCKED && t->on == on &&
 			    (!first || t->since < first->since))
 				first = t;
@@ -368,6 +388,7 @@ struct task *sched_create(const char *name, void (*fn)(void *arg), void *arg)
 	if (!t->stack)
 		stack_alloc(t);
 	t->id = (unsigned)(t - sched.tasks);
+	sched.nr = max_of(sched.nr, t->id + 1);
 	t->state = TASK_READY;
 	t->daemon = false;
 	t->fake_stack = NULL;
@@ -399,6 +420,7 @@ const char *sched_run(const struct sched_params *p, void (*fn)(void *arg),
 		sched.tasks[i].state = TASK_FREE;
 	explore_rcu_reset();
 	sched.params = *p;
+	sched.nr = 0;
 	sched.steps = 0;
 	sched.now = NS_PER_S;
 	sched.blocks = 0;
@@ -408,7 +430,7 @@ const char *sched_run(const struct sched_params *p, void (*fn)(void *arg),
 	coroutine_switch(t, false);
 	if (sched.failed)
 		return sched.what;
-	for (i = 1; i < EXPLORE_TASKS_MAX; i++) {
+	for (i = 1; i < sched.nr; i++) {
 		t = &sched.tasks[i];
 		if (t->state == TASK_DONE) {
 			snprintf(sched.what, sizeof(sched.what),

@@ -8,8 +8,8 @@
  * again by the schedule it printed.
  * Method: each race is a small test function in a wrong and a right form; the
  * exploration of the wrong one must fail, that of the right one must be
- * complete. A count of schedules that is known by hand shows that none is left
- * out or seen twice.
+ * complete. Counts of schedules and orders known by hand show that none is left
+ * out.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@
 #include "base/rcu.h"
 #include "base/task.h"
 #include "base/wait.h"
+#include "lib/death.h"
 
 /* What the tasks of one schedule share. */
 struct shared {
@@ -359,23 +360,83 @@ static void check_right(const char *name, void (*fn)(void *right))
 	assert(r.complete);
 }
 
-/*
- * Known by hand: two tasks that may each switch at one point. main's points
- * are the two creations and the joins.
- */
+/* All orders of two tasks that do ORDER_STEPS things each. */
+#define ORDER_STEPS 3
+#define ORDERS 20 /* 6 over 3 */
+
+struct orders {
+	char done[2 * ORDER_STEPS + 1]; /* in this schedule */
+	char seen[ORDERS][2 * ORDER_STEPS + 1];
+	unsigned nr_seen;
+	unsigned runs;
+};
+
+struct order_task {
+	struct orders *o;
+	char letter;
+};
+
+static void order_task(void *arg)
+{
+	struct order_task *t = arg;
+	int i;
+
+	for (i = 0; i < ORDER_STEPS; i++) {
+		explore_point(t->o);
+		strncat(t->o->done, &t->letter, 1);
+	}
+}
+
+static void order_test(void *arg)
+{
+	struct orders *o = arg;
+	struct order_task a = { o, 'a' }, b = { o, 'b' };
+	struct task *ta = NULL, *tb = NULL;
+	unsigned i;
+
+	o->runs++;
+	o->done[0] = 0;
+	explore_assert(task_create(&ta, "a", order_task, &a) == 0);
+	explore_assert(task_create(&tb, "b", order_task, &b) == 0);
+	task_join(ta);
+	task_join(tb);
+	for (i = 0; i < o->nr_seen; i++)
+		if (!strcmp(o->seen[i], o->done))
+			return;
+	explore_assert(o->nr_seen < ORDERS);
+	strcpy(o->seen[o->nr_seen++], o->done);
+}
+
+static void check_orders(void)
+{
+	struct explore_options o = { .preemptions = 255, .random_nr = 1 };
+	struct orders all = { .nr_seen = 0 };
+	struct explore_result r;
+
+	assert(!explore_run("orders", order_test, &all, &o, &r));
+	assert(r.complete && all.nr_seen == ORDERS);
+	assert(all.runs == r.schedules + r.random);
+
+	/* With one preemption: aaabbb and bbbaaa, a's 2 (aabbba and abbbaa)
+	 * and b's 2; main's own points only decide who is first. */
+	memset(&all, 0, sizeof(all));
+	o.preemptions = 1;
+	assert(!explore_run("orders", order_test, &all, &o, &r));
+	assert(r.complete && all.nr_seen == 6);
+	printf("orders: %llu schedules with one preemption\n",
+	       (unsigned long long)r.schedules);
+}
+
+/* One task, by hand: it runs at its creation, at the join, or after it. */
 static void count_task(void *arg)
 {
 	(void)arg;
 }
 
-static unsigned count_runs;
-
 static void count_test(void *arg)
 {
 	struct task *t = NULL;
 
-	(void)arg;
-	count_runs++;
 	explore_assert(task_create(&t, "one", count_task, NULL) == 0);
 	task_join(t);
 }
@@ -385,10 +446,53 @@ static void check_count(void)
 	struct explore_options o = { .random_nr = 1 };
 	struct explore_result r;
 
-	/* The task runs at the creation, at the join's point or after it. */
 	assert(!explore_run("count", count_test, NULL, &o, &r));
 	assert(r.complete && r.schedules == 3);
-	assert(count_runs == r.schedules + r.random);
+}
+
+/* What ends the process still names the schedule. */
+static void rank_test(void *right)
+{
+	struct mutex outer;
+	struct shared s;
+
+	shared_init(&s, right);
+	mutex_init(&outer, LOCK_CACHE);
+	mutex_lock(&s.lock);
+	mutex_lock(&outer);
+}
+
+static void dying_child(void *arg)
+{
+	bool right = false;
+
+	explore_run("rank", rank_test, &right, NULL, NULL);
+}
+
+static void check_death(void)
+{
+	assert(death_of(dying_child, NULL, "rank --replay -"));
+	assert(death_of(dying_child, NULL, "out of order (cache"));
+}
+
+/* A test that depends on more than the schedule is told so. */
+static void unlike_test(void *arg)
+{
+	unsigned *runs = arg;
+
+	if ((*runs)++ % 2)
+		count_test(NULL);
+	count_test(NULL);
+}
+
+static void check_unlike(void)
+{
+	struct explore_options o = { .quiet = true };
+	struct explore_result r;
+	unsigned runs = 0;
+
+	assert(explore_run("unlike", unlike_test, &runs, &o, &r));
+	assert(strstr(r.what, "more than the schedule"));
 }
 
 int main(void)
@@ -396,6 +500,9 @@ int main(void)
 	size_t i;
 
 	check_count();
+	check_orders();
+	check_death();
+	check_unlike();
 	for (i = 0; i < ARRAY_SIZE(races); i++) {
 		check_wrong(races[i].name, races[i].fn, races[i].what);
 		check_random(races[i].name, races[i].fn);
