@@ -67,8 +67,15 @@ struct tr_store *storetest_host(const char *path, enum tr_engine engine)
 
 struct tr_store *storetest_open(const char *kind)
 {
-	struct tr_store *store = NULL;
+	struct tr_store *store = NULL, *lower;
 
+	if (!strcmp(kind, "layers")) {
+		lower = storetest_open("ram");
+		assert_int_equal(tr_store_delay_create(lower, 1, 2, 3, &lower),
+				 0);
+		assert_int_equal(tr_store_fault_create(lower, &store), 0);
+		return store;
+	}
 	if (!strcmp(kind, "uring"))
 		return storetest_host(storetest_dir(), TR_ENGINE_URING);
 	if (!strcmp(kind, "threads"))

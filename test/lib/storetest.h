@@ -8,7 +8,7 @@
 
 #include <tailrace/store.h>
 
-/* Kinds: "ram", "uring" and "threads" (host, in a new directory below
+/* Kinds: "ram", "layers" (faults over delays over ram), "uring" and "threads" (host, in a new directory below
  * TR_TEST_DIR or /var/tmp). Ended by tr_store_destroy(). */
 struct tr_store *storetest_open(const char *kind);
 

@@ -281,7 +281,8 @@ static void wait_counts(void **state)
 
 int main(void)
 {
-	static const char *const kinds[] = { "ram", "uring", "threads" };
+	static const char *const kinds[] = { "ram", "layers", "uring",
+					     "threads" };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open_flags),
 		cmocka_unit_test(attr_makes_sense),
