@@ -132,7 +132,7 @@ static void watch_write(struct ram_store *store, struct tr_io *io)
 	int64_t unit = store->disk.block;
 	struct ram_queue *q;
 
-	if (io->off + (int64_t)io->len > inode_of(io->file)->size)
+	if (io->off + io->len > (uint64_t)inode_of(io->file)->size)
 		store->counters.extending_writes++;
 	cds_list_for_each_entry (q, &store->queues, node) {
 		if (list_overlaps(&q->started, io, unit) ||
