@@ -376,12 +376,13 @@ int explore_main(int argc, char **argv, const struct explore_test *tests,
 {
 	struct explore_options o;
 	struct explore_result r;
-	int i, words, failed = 0;
+	int i, words, run = 0, failed = 0;
 	size_t t;
 
 	for (t = 0; t < nr; t++) {
 		if (!explore_wanted(tests[t].name, argc, argv))
 			continue;
+		run++;
 		o = tests[t].options;
 		for (i = 1; i < argc; i += words) {
 			words = argv[i][0] != '-' ? 1
@@ -400,5 +401,7 @@ int explore_main(int argc, char **argv, const struct explore_test *tests,
 		       r.complete ? " (all)" : "",
 		       (unsigned long long)r.random);
 	}
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (!run)
+		fprintf(stderr, "no test of that name\n");
+	return failed || !run ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -133,6 +133,8 @@ static atomic_bool trace_on[TRACE_POINT_NR];
 	{                                                                      \
 		const uint64_t v[] = { fields(TRACE_VALUE) };                  \
                                                                                \
+		/* In memory: a tracer may follow v. */                        \
+		__asm__ volatile("" : : "r"(v) : "memory");                    \
 		TRACE_PROBE(nr, tailrace,                                      \
 			    name probe(TRACE_ARG, TRACE_ARG_EXPR));            \
 		if (atomic_load_explicit(&trace_on[TRACE_POINT_##name],        \

@@ -5,10 +5,11 @@
  * P(name, fields, nr, probe): fields(F) lists F(type, name, format) in the
  * order they are printed; formats are DEC, HEX (0x%08x) and STR (a string that
  * lives for ever). probe(F, V) lists the nr arguments of the USDT probe of that
- * name, fields or, by V(expression), what is computed from the fields a.
+ * name: fields or, by V(expression), what is made of the fields a or values v.
  *
- * A probe has at most 12 arguments. nfsd_write_dio_split has 13 fields, so its
- * arg10 is nsegs with dontcache in bit 8, and arg11 is disposition.
+ * bpftrace reads arg0 to arg5. nfsd_write_dio_split has 13 fields, so after
+ * its first four come the disposition and the address of all 13, each a
+ * uint64_t: prefix, field 7, is *(uint64 *)(arg5 + 56).
  */
 #ifndef TR_BASE_TRACE_POINTS_H
 #define TR_BASE_TRACE_POINTS_H
@@ -24,23 +25,21 @@
 	F(uint64_t, len, DEC)
 #define TRACE_REQUEST_PROBE(F, V) TRACE_REQUEST(F)
 
-#define TRACE_SPLIT_SIZES(F)                                                   \
+#define TRACE_SPLIT(F)                                                         \
 	TRACE_REQUEST(F)                                                       \
 	F(uint32_t, offset_align, DEC)                                         \
 	F(uint32_t, mem_align, DEC)                                            \
 	F(uint32_t, mem_offset, DEC)                                           \
 	F(uint64_t, prefix, DEC)                                               \
 	F(uint64_t, middle, DEC)                                               \
-	F(uint64_t, suffix, DEC)
-#define TRACE_SPLIT(F)                                                         \
-	TRACE_SPLIT_SIZES(F)                                                   \
+	F(uint64_t, suffix, DEC)                                               \
 	F(uint32_t, nsegs, DEC)                                                \
 	F(const char *, disposition, STR)                                      \
 	F(uint32_t, dontcache, DEC)
 #define TRACE_SPLIT_PROBE(F, V)                                                \
-	TRACE_SPLIT_SIZES(F)                                                   \
-	V(a->nsegs | a->dontcache << 8)                                        \
-	V(a->disposition)
+	TRACE_REQUEST(F)                                                       \
+	V(a->disposition)                                                      \
+	V(v)
 
 #define TRACE_INVALIDATE(F)                                                    \
 	F(uint64_t, ino, DEC)                                                  \
@@ -70,7 +69,7 @@
 	P(nfsd_read_done, TRACE_REQUEST, 4, TRACE_REQUEST_PROBE)               \
 	P(nfsd_write_start, TRACE_REQUEST, 4, TRACE_REQUEST_PROBE)             \
 	P(nfsd_write_opened, TRACE_REQUEST, 4, TRACE_REQUEST_PROBE)            \
-	P(nfsd_write_dio_split, TRACE_SPLIT, 12, TRACE_SPLIT_PROBE)            \
+	P(nfsd_write_dio_split, TRACE_SPLIT, 6, TRACE_SPLIT_PROBE)             \
 	P(nfsd_write_direct, TRACE_REQUEST, 4, TRACE_REQUEST_PROBE)            \
 	P(nfsd_write_dontcache, TRACE_REQUEST, 4, TRACE_REQUEST_PROBE)         \
 	P(nfsd_write_vector, TRACE_REQUEST, 4, TRACE_REQUEST_PROBE)            \

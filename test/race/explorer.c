@@ -475,6 +475,34 @@ static void check_death(void)
 	assert(death_of(dying_child, NULL, "out of order (cache"));
 }
 
+/* The command line: which tests, which schedules. */
+static int run_main(char *first, char *second, char *third)
+{
+	static bool right = true, wrong;
+	const struct explore_test tests[] = {
+		{ "right", update_test, &right, { .quiet = true } },
+		{ "wrong", update_test, &wrong, { .quiet = true } },
+	};
+	char *argv[] = { "race", first, second, third, NULL };
+	int argc = 1;
+
+	while (argv[argc])
+		argc++;
+	return explore_main(argc, argv, tests, ARRAY_SIZE(tests));
+}
+
+static void check_main(void)
+{
+	assert(run_main(NULL, NULL, NULL) == EXIT_FAILURE);
+	assert(run_main("right", NULL, NULL) == EXIT_SUCCESS);
+	assert(run_main("wrong", NULL, NULL) == EXIT_FAILURE);
+	assert(run_main("wrong", "--replay", "5.1") == EXIT_FAILURE);
+	assert(run_main("wrong", "--replay", "-") == EXIT_SUCCESS);
+	assert(run_main("right", "--seed", "5") == EXIT_SUCCESS);
+	assert(run_main("right", "--bad", "5") == EXIT_FAILURE);
+	assert(run_main("neither", NULL, NULL) == EXIT_FAILURE);
+}
+
 /* A test that depends on more than the schedule is told so. */
 static void unlike_test(void *arg)
 {
@@ -503,6 +531,7 @@ int main(void)
 	check_orders();
 	check_death();
 	check_unlike();
+	check_main();
 	for (i = 0; i < ARRAY_SIZE(races); i++) {
 		check_wrong(races[i].name, races[i].fn, races[i].what);
 		check_random(races[i].name, races[i].fn);
