@@ -82,6 +82,8 @@ struct bench_row {
 	const char *writer; /* compete: which of the two; else NULL */
 	unsigned round;
 	uint64_t writes, bytes;
+	uint64_t
+		run_bytes; /* of all writers: what the device counters are of */
 	double seconds, cpu_seconds;
 	uint64_t p50_ns, p99_ns, p999_ns, max_ns;
 	struct device_counters device;

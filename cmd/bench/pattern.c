@@ -69,3 +69,25 @@ bool pattern_matches(const struct pattern *p, uint64_t seed, const char *buf,
 	}
 	return true;
 }
+
+/* A four-round Feistel network on the next even number of bits, walked until
+ * it lands inside. */
+uint64_t pattern_shuffle(uint64_t i, uint64_t n)
+{
+	unsigned half = n > 1 ? (65 - (unsigned)__builtin_clzll(n - 1)) / 2 : 1;
+	uint64_t mask = (1ull << half) - 1;
+
+	do {
+		uint64_t left = i >> half, right = i & mask;
+
+		for (uint64_t round = 1; round <= 4; round++) {
+			uint64_t f = (right + round) * 0x9e3779b97f4a7c15;
+			uint64_t next = left ^ ((f >> 32) & mask);
+
+			left = right;
+			right = next;
+		}
+		i = left << half | right;
+	} while (i >= n);
+	return i;
+}

@@ -33,4 +33,7 @@ const char *pattern_record(const struct pattern *p, uint64_t seed,
 bool pattern_matches(const struct pattern *p, uint64_t seed, const char *buf,
 		     uint64_t off, size_t len, uint64_t *wrong);
 
+/* A fixed permutation of [0, n), n > 0: what stands at i < n. */
+uint64_t pattern_shuffle(uint64_t i, uint64_t n);
+
 #endif

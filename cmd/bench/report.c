@@ -172,7 +172,7 @@ static void print_costs(const struct bench *b)
 		printf("%-8s %-15s %7.2f %7.3f %8.1f %8.1f %7.1f %7jd %4s\n",
 		       side_name(b, r), flags, r->cpu_seconds,
 		       (double)r->device.write_sectors * 512 /
-			       (double)max_of(r->bytes, (uint64_t)1),
+			       (double)max_of(r->run_bytes, (uint64_t)1),
 		       (double)r->peak_dirty / MIB,
 		       (double)r->host_cache_growth / MIB,
 		       (double)r->rss_growth / MIB, (intmax_t)r->extents,

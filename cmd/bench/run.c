@@ -61,28 +61,6 @@ struct run {
 
 /* ---- the writers ---- */
 
-/* A permutation of [0, n): a four-round Feistel network on the next even
- * number of bits, walked until it lands inside. */
-static uint64_t shuffled(uint64_t i, uint64_t n)
-{
-	unsigned half = n > 1 ? (65 - (unsigned)__builtin_clzll(n - 1)) / 2 : 1;
-	uint64_t mask = (1ull << half) - 1;
-
-	do {
-		uint64_t left = i >> half, right = i & mask;
-
-		for (uint64_t round = 1; round <= 4; round++) {
-			uint64_t f = (right + round) * 0x9e3779b97f4a7c15;
-			uint64_t next = left ^ ((f >> 32) & mask);
-
-			left = right;
-			right = next;
-		}
-		i = left << half | right;
-	} while (i >= n);
-	return i;
-}
-
 static int write_record(struct writer *w, unsigned file, uint64_t index)
 {
 	struct run *r = w->run;
@@ -91,7 +69,7 @@ static int write_record(struct writer *w, unsigned file, uint64_t index)
 	ssize_t n;
 
 	if (r->load->opt->random)
-		index = shuffled(index, r->load->records);
+		index = pattern_shuffle(index, r->load->records);
 	data = pattern_record(&r->b->pattern, r->seeds[file], index);
 	start = now_ns();
 	n = r->side->ops->write(r->files[file], data, len,
@@ -436,6 +414,8 @@ static void fill_row(struct run *r, struct bench_row *row,
 	const struct tr_statistics *s1 = &synced->statistics;
 	const struct tr_statistics *s2 = &closed->statistics;
 
+	for (unsigned i = 0; i < r->load->nr_threads; i++)
+		row->run_bytes += atomic_load(&r->writers[i].bytes);
 	row->seconds = r->seconds;
 	row->cpu_seconds = synced->cpu - before->cpu;
 	row->device = (struct device_counters){
