@@ -129,6 +129,7 @@ static void host_destroy(struct tr_store *base)
 
 	assert(atomic_load(&store->nr_open) == 0);
 	ring_destroy(store->ring);
+	mutex_fini(&store->lock);
 	close(store->dir_fd);
 	mem_free(store);
 }
@@ -162,7 +163,7 @@ static const struct tr_store_ops host_ops = {
 static int host_init(struct host_store *store, const struct tr_host_options *o)
 {
 	struct stat st;
-	int err;
+	int err, i;
 
 	err = lock_directory(store->dir_fd,
 			     o->lock_wait_ms ? o->lock_wait_ms : LOCK_WAIT_MS);
@@ -174,7 +175,13 @@ static int host_init(struct host_store *store, const struct tr_host_options *o)
 	store->dev = st.st_dev;
 	store->ahead_min = max_of(o->allocate_ahead, AHEAD_MIN);
 	store->by_handle = host_xfs_usable(store->dir_fd);
-	return ring_create(o->engine, store->dir_fd, &store->ring);
+	err = ring_create(o->engine, store->dir_fd, &store->ring);
+	if (err)
+		return err;
+	mutex_init(&store->lock, LOCK_STORE);
+	for (i = 0; i < HOST_BUCKETS; i++)
+		CDS_INIT_LIST_HEAD(&store->inodes[i]);
+	return 0;
 }
 
 int tr_store_host_open(const char *dir, const struct tr_host_options *options,

@@ -12,6 +12,7 @@
 #include "ring/ring.h"
 
 #include <tailrace/store.h>
+#include <urcu/list.h>
 
 /*
  * Makes a file of the store of an open descriptor of a regular file on the
@@ -31,42 +32,54 @@ int host_store_file_fd(struct tr_store_file *file);
 
 /* ---- shared by src/store/host*.c ---- */
 
+/* Lists of the table of open inodes: short up to some ten thousand files. */
+#define HOST_BUCKETS 1024
+
 struct host_store {
 	struct tr_store base;
 	int dir_fd; /* (C) holds the lock */
 	struct ring *ring; /* (C) */
 	uint64_t ahead_min; /* (C) bytes */
 	uint64_t dev; /* (C) the directory's file system */
+	struct mutex lock; /* LOCK_STORE: the table of inodes */
+	struct cds_list_head inodes[HOST_BUCKETS] GUARDED(lock);
 	bool by_handle; /* (C) XFS descriptors that leave the times alone */
 	atomic_bool no_openat2; /* found out once */
 	atomic_bool no_fallocate; /* found out once */
 	atomic_uint nr_open; /* files and queues */
-	char description[96]; /* (A): written by one describe at a time */
 };
 
 /*
- * size and allocated are changed by whoever holds the turn; they are read
- * without it by prepare, where an old value only means taking the turn.
+ * What all openings of one file in the store share. size and allocated are
+ * changed by whoever holds the turn; they are read without it by prepare,
+ * where an old value only means taking the turn.
  */
+struct host_inode {
+	struct cds_list_head node GUARDED(store->lock);
+	struct tr_file_id id; /* (C) */
+	unsigned nr_files GUARDED(store->lock);
+	unsigned nr_writable; /* by turn: of them, open for writing */
+	/* The turn: one change of size or allocation at a time. */
+	atomic_bool turn;
+	struct waitq turn_wq;
+	bool checked; /* by turn: looked for what a killed process left */
+	bool tail_cached; /* by turn: the host may have a page of the tail */
+	atomic_llong size; /* what the host has */
+	/* Allocated without a gap up to here, as far as we did it; 0: not at
+	 * all. */
+	atomic_llong allocated;
+};
+
 struct host_file {
 	struct tr_store_file base;
+	struct host_inode *inode; /* (C) */
 	int fd; /* (C) data, O_DIRECT unless buffered */
 	bool writable; /* (C) */
 	bool buffered; /* (C) the host cannot do direct I/O on it */
 	bool times_kept; /* (C) writes through fd leave mtime alone */
-	struct tr_file_id id; /* (C) */
+	int tail_fd; /* by the inode's turn; -1: not needed yet */
 	uint32_t block; /* (C) */
 	uint32_t offset_align, mem_align, read_align; /* (C) */
-	/* The turn: one change of size or allocation at a time. */
-	atomic_bool turn;
-	struct waitq turn_wq;
-	int tail_fd; /* by turn; -1: not needed yet */
-	bool tail_cached; /* by turn: the host may have a page of the tail */
-	bool checked; /* by turn: looked for what a killed process left */
-	atomic_llong size; /* what the host has */
-	/* Allocated without a gap up to here, as far as this file did it; 0:
-	 * not at all. */
-	atomic_llong allocated;
 };
 
 struct host_queue {
@@ -116,7 +129,9 @@ int host_allocate(struct tr_store_file *file, int64_t off, int64_t len,
 int host_seek(struct tr_store_file *file, int64_t off, int whence,
 	      int64_t *out);
 int host_set_mtime(struct tr_store_file *file, struct timespec mtime);
-/* Before the last close: gives back what was allocated ahead, drops pages. */
-void host_file_settle(struct host_file *file);
+/* An opening begins or ends: the size is read, and when the last one that may
+ * write ends, what was allocated ahead is given back and pages dropped. */
+int host_size_attach(struct host_file *file) MUST_CHECK;
+void host_size_detach(struct host_file *file);
 
 #endif

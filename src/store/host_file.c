@@ -29,13 +29,13 @@ int host_store_file_fd(struct tr_store_file *file)
 	return host_file_of(file)->fd;
 }
 
-/* Checks what fd is and fills in what the file needs to know of it. */
-static int file_identify(struct host_store *store, struct host_file *file)
+/* Checks what fd is and says which. */
+static int identify(struct host_store *store, int fd, struct tr_file_id *id)
 {
 	unsigned int generation = 0;
 	struct stat st;
 
-	if (fstat(file->fd, &st))
+	if (fstat(fd, &st))
 		return -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
@@ -44,11 +44,70 @@ static int file_identify(struct host_store *store, struct host_file *file)
 	if (st.st_dev != store->dev)
 		return -EXDEV;
 	/* The kernel writes an int whatever the number says. */
-	(void)ioctl(file->fd, FS_IOC_GETVERSION, &generation);
-	file->id = (struct tr_file_id){ st.st_dev, st.st_ino, generation };
-	atomic_init(&file->size, st.st_size);
+	(void)ioctl(fd, FS_IOC_GETVERSION, &generation);
+	*id = (struct tr_file_id){ st.st_dev, st.st_ino, generation };
 	return 0;
 }
+
+/* ---- the table of inodes ---- */
+
+static struct cds_list_head *bucket_of(struct host_store *store, uint64_t ino)
+{
+	return &store->inodes[(ino * 0x9e3779b97f4a7c15ull) >> 54];
+}
+static_assert(HOST_BUCKETS == 1 << (64 - 54), "the hash fits the table");
+
+static struct host_inode *inode_find(struct host_store *store,
+				     const struct tr_file_id *id)
+	REQUIRES(store->lock)
+{
+	struct host_inode *inode;
+
+	cds_list_for_each_entry (inode, bucket_of(store, id->ino), node) {
+		if (inode->id.ino == id->ino &&
+		    inode->id.generation == id->generation)
+			return inode;
+	}
+	return NULL;
+}
+
+/* The inode of id, with a reference more; NULL: no memory. */
+static struct host_inode *inode_get(struct host_store *store,
+				    const struct tr_file_id *id)
+{
+	struct host_inode *new = mem_zalloc(sizeof(*new)), *inode;
+
+	if (!new)
+		return NULL;
+	new->id = *id;
+	waitq_init(&new->turn_wq);
+	mutex_lock(&store->lock);
+	inode = inode_find(store, id);
+	if (!inode) {
+		inode = new;
+		new = NULL;
+		cds_list_add(&inode->node, bucket_of(store, id->ino));
+	}
+	inode->nr_files++;
+	mutex_unlock(&store->lock);
+	mem_free(new);
+	return inode;
+}
+
+static void inode_put(struct host_store *store, struct host_inode *inode)
+{
+	bool last;
+
+	mutex_lock(&store->lock);
+	last = --inode->nr_files == 0;
+	if (last)
+		cds_list_del(&inode->node);
+	mutex_unlock(&store->lock);
+	if (last)
+		mem_free(inode);
+}
+
+/* ---- opening and closing ---- */
 
 /* Puts a descriptor that keeps times in the place of *fd if there can be one:
  * whether there is. */
@@ -70,30 +129,35 @@ int host_store_open_fd(struct tr_store *base, int fd,
 		       struct tr_store_file **out)
 {
 	struct host_store *store = host_store_of(base);
-	struct host_file *file = mem_zalloc(sizeof(*file));
+	struct tr_file_id id;
+	struct host_file *file;
 	int access, err;
 
+	err = identify(store, fd, &id);
+	if (err)
+		return err;
+	file = mem_zalloc(sizeof(*file));
 	if (!file)
 		return -ENOMEM;
 	file->base.store = base;
 	file->fd = fd;
 	file->tail_fd = -1;
-	waitq_init(&file->turn_wq);
-	err = file_identify(store, file);
-	if (err)
-		goto fail;
 	access = fcntl(fd, F_GETFL) & O_ACCMODE;
 	file->writable = access != O_RDONLY;
-	err = host_file_probe(file);
+	file->inode = inode_get(store, &id);
+	err = file->inode ? host_file_probe(file) : -ENOMEM;
+	if (!err)
+		err = host_size_attach(file);
 	if (err)
 		goto fail;
-	if (keep_times(store, &file->fd,
-		       access | (file->buffered ? 0 : O_DIRECT)))
-		file->times_kept = true;
+	file->times_kept = keep_times(store, &file->fd,
+				      access | (file->buffered ? 0 : O_DIRECT));
 	atomic_fetch_add(&store->nr_open, 1);
 	*out = &file->base;
 	return 0;
 fail:
+	if (file->inode)
+		inode_put(store, file->inode);
 	mem_free(file);
 	return err;
 }
@@ -122,13 +186,15 @@ int host_open(struct tr_store *base, const char *name, int flags, mode_t mode,
 
 void host_close(struct tr_store_file *base)
 {
+	struct host_store *store = host_store_of(base->store);
 	struct host_file *file = host_file_of(base);
 
-	host_file_settle(file);
+	host_size_detach(file);
+	inode_put(store, file->inode);
 	if (file->tail_fd >= 0)
 		close(file->tail_fd);
 	close(file->fd);
-	atomic_fetch_sub(&host_store_of(base->store)->nr_open, 1);
+	atomic_fetch_sub(&store->nr_open, 1);
 	mem_free(file);
 }
 
@@ -140,7 +206,7 @@ int host_getattr(struct tr_store_file *base, struct tr_store_attr *out)
 	if (fstat(file->fd, &st))
 		return -errno;
 	*out = (struct tr_store_attr){
-		.id = file->id,
+		.id = file->inode->id,
 		.size = st.st_size,
 		.block = file->block,
 		.offset_align = file->offset_align,

@@ -17,7 +17,7 @@
  * fallocate is remembered and not asked again.
  *
  * Invariants: the host's size is never raised above what the caller gave;
- * file->size is the host's size whenever nobody has the turn and only this
+ * inode->size is the host's size whenever nobody has the turn and only this
  * process changes it (store.h: one process a directory).
  */
 #include "store/host.h"
@@ -37,22 +37,22 @@
  * the space look used; each step costs a journal entry, so fewer buy nothing. */
 #define AHEAD_MAX (256ll << 20)
 
-static void turn_take(struct host_file *file)
+static void turn_take(struct host_inode *inode)
 {
-	wait_event(&file->turn_wq, !atomic_exchange(&file->turn, true));
+	wait_event(&inode->turn_wq, !atomic_exchange(&inode->turn, true));
 }
 
-static void turn_give(struct host_file *file)
+static void turn_give(struct host_inode *inode)
 {
-	atomic_store(&file->turn, false);
-	waitq_wake_one(&file->turn_wq);
+	atomic_store(&inode->turn, false);
+	waitq_wake_one(&inode->turn_wq);
 }
 
 /*
  * Cuts blocks beyond end of file; the size stays. ftruncate to the same size
  * does it on XFS and ext4, punching a hole there does not on ext4.
  */
-static void cut_beyond_end(struct host_file *file) REQUIRES(file->turn)
+static void cut_beyond_end(struct host_file *file) REQUIRES(file->inode->turn)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
 	struct stat st;
@@ -62,16 +62,16 @@ static void cut_beyond_end(struct host_file *file) REQUIRES(file->turn)
 	times[1] = st.st_mtim;
 	if (ftruncate(file->fd, st.st_size) == 0)
 		(void)futimens(file->fd, times);
-	atomic_store(&file->allocated, 0);
+	atomic_store(&file->inode->allocated, 0);
 }
 
 /* What a killed process had allocated ahead. */
-static void cut_leftover(struct host_file *file) REQUIRES(file->turn)
+static void cut_leftover(struct host_file *file) REQUIRES(file->inode->turn)
 {
 	struct fiemap map = { 0 };
 	struct stat st;
 
-	file->checked = true;
+	file->inode->checked = true;
 	if (fstat(file->fd, &st) || !st.st_blocks)
 		return;
 	map.fm_start = align_up(st.st_size, file->block);
@@ -92,15 +92,15 @@ static int fallocate_host(struct host_file *file, int mode, int64_t off,
 
 /* Allocates what [.., end) lacks and a step ahead of it. */
 static int allocate_ahead(struct host_file *file, int64_t end)
-	REQUIRES(file->turn)
+	REQUIRES(file->inode->turn)
 {
 	struct host_store *store = host_store_of(file->base.store);
-	int64_t from = atomic_load(&file->allocated), step;
+	int64_t from = atomic_load(&file->inode->allocated), step;
 	int err;
 
 	/* Nothing below the size needs it: growing without holes. */
 	if (from == 0)
-		from = align_down(atomic_load(&file->size), file->block);
+		from = align_down(atomic_load(&file->inode->size), file->block);
 	if (from >= end)
 		return 0;
 	step = min_of(end / 8, AHEAD_MAX);
@@ -119,8 +119,25 @@ static int allocate_ahead(struct host_file *file, int64_t end)
 		return 0;
 	}
 	if (!err)
-		atomic_store(&file->allocated, end + step);
+		atomic_store(&file->inode->allocated, end + step);
 	return err;
+}
+
+/*
+ * Never lowers it, whatever somebody else may have done to the file in the
+ * meantime.
+ */
+static int raise_size(struct host_file *file, int64_t floor)
+	REQUIRES(file->inode->turn)
+{
+	struct stat st;
+
+	if (fstat(file->fd, &st))
+		return -errno;
+	if (st.st_size < floor && ftruncate(file->fd, floor))
+		return -errno;
+	atomic_store(&file->inode->size, max_of(st.st_size, floor));
+	return 0;
 }
 
 int host_prepare(struct tr_store_file *base, int64_t off, size_t len,
@@ -132,26 +149,22 @@ int host_prepare(struct tr_store_file *base, int64_t off, size_t len,
 	int err = 0;
 
 	dense = dense && !atomic_load(&store->no_fallocate);
-	if (atomic_load(&file->size) >= floor &&
-	    (!dense || atomic_load(&file->allocated) >= end))
+	if (atomic_load(&file->inode->size) >= floor &&
+	    (!dense || atomic_load(&file->inode->allocated) >= end))
 		return 0;
-	turn_take(file);
-	if (!file->checked)
+	turn_take(file->inode);
+	if (!file->inode->checked)
 		cut_leftover(file);
-	if (dense && atomic_load(&file->allocated) < end)
+	if (dense && atomic_load(&file->inode->allocated) < end)
 		err = allocate_ahead(file, end);
-	if (!err && atomic_load(&file->size) < floor) {
-		if (ftruncate(file->fd, floor))
-			err = -errno;
-		else
-			atomic_store(&file->size, floor);
-	}
-	turn_give(file);
+	if (!err && atomic_load(&file->inode->size) < floor)
+		err = raise_size(file, floor);
+	turn_give(file->inode);
 	return err;
 }
 
 /* A buffered descriptor of the same file. */
-static int tail_open(struct host_file *file) REQUIRES(file->turn)
+static int tail_open(struct host_file *file) REQUIRES(file->inode->turn)
 {
 	struct host_store *store = host_store_of(file->base.store);
 	char path[32];
@@ -197,17 +210,17 @@ int host_write_tail(struct tr_store_file *base, const void *buf, size_t len,
 	struct host_file *file = host_file_of(base);
 	int err, fd;
 
-	turn_take(file);
+	turn_take(file->inode);
 	err = file->buffered ? 0 : tail_open(file);
 	if (!err) {
 		fd = file->buffered ? file->fd : file->tail_fd;
 		err = write_all(fd, buf, len, off);
-		file->tail_cached = true;
+		file->inode->tail_cached = true;
 	}
 	/* Also after an error: some of it may have been written. */
-	if (!err && off + (int64_t)len > atomic_load(&file->size))
-		atomic_store(&file->size, off + (int64_t)len);
-	turn_give(file);
+	if (!err && off + (int64_t)len > atomic_load(&file->inode->size))
+		atomic_store(&file->inode->size, off + (int64_t)len);
+	turn_give(file->inode);
 	return err;
 }
 
@@ -229,17 +242,17 @@ int host_truncate(struct tr_store_file *base, int64_t size)
 
 	if (size < 0)
 		return -EINVAL;
-	turn_take(file);
+	turn_take(file->inode);
 	if (ftruncate(file->fd, size)) {
 		err = -errno;
 	} else {
-		atomic_store(&file->size, size);
+		atomic_store(&file->inode->size, size);
 		/* Both file systems free what lies beyond. */
-		atomic_store(&file->allocated, 0);
+		atomic_store(&file->inode->allocated, 0);
 		/* The host has zeroed the rest of the block in its cache. */
-		file->tail_cached |= (size & (file->block - 1)) != 0;
+		file->inode->tail_cached |= (size & (file->block - 1)) != 0;
 	}
-	turn_give(file);
+	turn_give(file->inode);
 	return err;
 }
 
@@ -248,10 +261,10 @@ int host_punch(struct tr_store_file *base, int64_t off, int64_t len)
 	struct host_file *file = host_file_of(base);
 	int err;
 
-	turn_take(file);
+	turn_take(file->inode);
 	err = fallocate_host(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			     off, len);
-	turn_give(file);
+	turn_give(file->inode);
 	return err;
 }
 
@@ -261,12 +274,12 @@ int host_allocate(struct tr_store_file *base, int64_t off, int64_t len,
 	struct host_file *file = host_file_of(base);
 	int err;
 
-	turn_take(file);
+	turn_take(file->inode);
 	err = fallocate_host(file, keep_size ? FALLOC_FL_KEEP_SIZE : 0, off,
 			     len);
-	if (!err && !keep_size && off + len > atomic_load(&file->size))
-		atomic_store(&file->size, off + len);
-	turn_give(file);
+	if (!err && !keep_size && off + len > atomic_load(&file->inode->size))
+		atomic_store(&file->inode->size, off + len);
+	turn_give(file->inode);
 	return err;
 }
 
@@ -290,10 +303,32 @@ int host_set_mtime(struct tr_store_file *base, struct timespec mtime)
 	return futimens(host_file_of(base)->fd, times) ? -errno : 0;
 }
 
-void host_file_settle(struct host_file *file)
+int host_size_attach(struct host_file *file)
 {
-	if (atomic_load(&file->allocated) > atomic_load(&file->size))
+	struct host_inode *inode = file->inode;
+	struct stat st;
+	int err = 0;
+
+	turn_take(inode);
+	if (fstat(file->fd, &st))
+		err = -errno;
+	else
+		atomic_store(&inode->size, st.st_size);
+	if (!err && file->writable)
+		inode->nr_writable++;
+	turn_give(inode);
+	return err;
+}
+
+void host_size_detach(struct host_file *file)
+{
+	struct host_inode *inode = file->inode;
+
+	turn_take(inode);
+	if (file->writable && --inode->nr_writable == 0 &&
+	    atomic_load(&inode->allocated) > atomic_load(&inode->size))
 		cut_beyond_end(file);
-	if (file->tail_cached || file->buffered)
+	if (inode->tail_cached || file->buffered)
 		(void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+	turn_give(inode);
 }
