@@ -62,7 +62,6 @@ struct host_inode {
 	/* The turn: one change of size or allocation at a time. */
 	atomic_bool turn;
 	struct waitq turn_wq;
-	bool checked; /* by turn: looked for what a killed process left */
 	bool tail_cached; /* by turn: the host may have a page of the tail */
 	atomic_llong size; /* what the host has */
 	/* Allocated without a gap up to here, as far as we did it; 0: not at
@@ -129,8 +128,10 @@ int host_allocate(struct tr_store_file *file, int64_t off, int64_t len,
 int host_seek(struct tr_store_file *file, int64_t off, int whence,
 	      int64_t *out);
 int host_set_mtime(struct tr_store_file *file, struct timespec mtime);
-/* An opening begins or ends: the size is read, and when the last one that may
- * write ends, what was allocated ahead is given back and pages dropped. */
+/*
+ * An opening begins or ends. The first that may write gives back what a killed
+ * process had allocated ahead, the last what we have, and drops pages.
+ */
 int host_size_attach(struct host_file *file) MUST_CHECK;
 void host_size_detach(struct host_file *file);
 

@@ -71,7 +71,6 @@ static void cut_leftover(struct host_file *file) REQUIRES(file->inode->turn)
 	struct fiemap map = { 0 };
 	struct stat st;
 
-	file->inode->checked = true;
 	if (fstat(file->fd, &st) || !st.st_blocks)
 		return;
 	map.fm_start = align_up(st.st_size, file->block);
@@ -153,8 +152,6 @@ int host_prepare(struct tr_store_file *base, int64_t off, size_t len,
 	    (!dense || atomic_load(&file->inode->allocated) >= end))
 		return 0;
 	turn_take(file->inode);
-	if (!file->inode->checked)
-		cut_leftover(file);
 	if (dense && atomic_load(&file->inode->allocated) < end)
 		err = allocate_ahead(file, end);
 	if (!err && atomic_load(&file->inode->size) < floor)
@@ -314,8 +311,8 @@ int host_size_attach(struct host_file *file)
 		err = -errno;
 	else
 		atomic_store(&inode->size, st.st_size);
-	if (!err && file->writable)
-		inode->nr_writable++;
+	if (!err && file->writable && inode->nr_writable++ == 0)
+		cut_leftover(file);
 	turn_give(inode);
 	return err;
 }
