@@ -55,7 +55,7 @@ struct slot {
 struct memory {
 	atomic_ullong generation; /* changed under the ring's lock */
 	bool vectored; /* (C) */
-	bool no_clone; /* (A) relaxed: found out by the first queue */
+	bool no_clone; /* by the ring's lock: found out by the first queue */
 	bool has_master;
 	struct io_uring master;
 	struct slot slots[SLOTS_MAX];
@@ -82,6 +82,11 @@ int memory_create(struct io_uring *u, struct memory **out)
 	}
 	*out = memory;
 	return 0;
+}
+
+void memory_forbid_clone(struct memory *memory)
+{
+	memory->no_clone = true;
 }
 
 void memory_destroy(struct memory *memory)

@@ -27,6 +27,8 @@ void memory_destroy(struct memory *memory);
 /* With the ring's lock held. As ring_add_memory(). */
 int memory_add(struct memory *memory, void *addr, size_t len);
 void memory_drop(struct memory *memory, void *addr, size_t len);
+/* Tests: as on a kernel that cannot clone tables. */
+void memory_forbid_clone(struct memory *memory);
 /* What ring_describe() says. */
 const char *memory_describe(const struct memory *memory);
 
