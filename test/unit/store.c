@@ -3,6 +3,7 @@
  * Goal: every store does what store.h says. Method: the same cases over each
  * kind of store, through its operations alone.
  */
+#include "base/mem.h"
 #include "lib/storetest.h"
 #include "lib/test.h"
 
@@ -279,6 +280,84 @@ static void wait_counts(void **state)
 	tr_store_destroy(store);
 }
 
+static void count_up(struct tr_io *io)
+{
+	io->next = NULL;
+	++*(unsigned *)(io + 1);
+}
+
+/* A file made, written, read and truncated; the first error met. */
+static int small_workload(struct tr_store *store, void *buf)
+{
+	const struct tr_store_ops *ops = store->ops;
+	struct iovec iov = { buf, 65536 };
+	struct {
+		struct tr_io io;
+		unsigned nr_done;
+	} one = { 0 };
+	struct tr_store_file *file;
+	struct tr_queue *queue;
+	int err, op;
+
+	err = ops->open(store, "f", O_RDWR | O_CREAT, 0600, &file);
+	if (err)
+		return err;
+	err = ops->queue_create(store, &queue);
+	if (err)
+		goto close;
+	err = ops->prepare(file, 0, 65536, 65536, true);
+	for (op = TR_IO_READ; !err && op <= TR_IO_WRITE; op++) {
+		one.io = (struct tr_io){ .op = op,
+					 .file = file,
+					 .iov = &iov,
+					 .nr_iov = 1,
+					 .len = 65536,
+					 .done = count_up };
+		one.nr_done = 0;
+		ops->start(queue, &one.io);
+		assert_int_equal(ops->wait(queue, 1), 1);
+		assert_int_equal(one.nr_done, 1);
+		if (one.io.result < 0)
+			err = one.io.result;
+		/* Short for want of memory in the middle. */
+		else if (one.io.result != 65536)
+			err = -ENOMEM;
+	}
+	ops->queue_destroy(queue);
+	if (!err)
+		err = ops->write_tail(file, buf, 100, 65536);
+	if (!err)
+		err = ops->sync(file, true);
+	if (!err)
+		err = ops->truncate(file, 10);
+close:
+	ops->close(file);
+	return err;
+}
+
+/* Every allocation fails once, then all from it on. */
+static void memory_fails(void **state)
+{
+	struct tr_store *store = storetest_open(kind);
+	void *buf = storetest_memory(65536);
+	int lasting, err = 0;
+	uint64_t n;
+
+	for (lasting = 0; lasting <= 1; lasting++) {
+		for (n = 1;; n++) {
+			assert_true(n < 1000);
+			mem_fail_at(n, lasting);
+			err = small_workload(store, buf);
+			if (mem_fail_at(0, false) < n)
+				break;
+			assert_true(err == 0 || err == -ENOMEM);
+		}
+		assert_int_equal(err, 0);
+	}
+	free(buf);
+	tr_store_destroy(store);
+}
+
 int main(void)
 {
 	static const char *const kinds[] = { "ram", "layers", "uring",
@@ -294,6 +373,7 @@ int main(void)
 		cmocka_unit_test(holes),
 		cmocka_unit_test(allocate_and_mtime),
 		cmocka_unit_test(wait_counts),
+		cmocka_unit_test(memory_fails),
 	};
 	int failed = 0;
 	size_t i;
