@@ -3,6 +3,7 @@
  * tailrace: finds the subcommand's row and calls it. Nothing else happens
  * here; an unknown word is exit status 2 with the words that are known.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,13 +43,22 @@ static int wrong_command(const char *word)
 	return EXIT_USAGE;
 }
 
+/* What was printed must have arrived: a full disk is a failure. */
+static int end_output(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "tailrace: standard output: %s\n", strerror(errno));
+	return status ? status : EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return wrong_command(NULL);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		print_help();
-		return EXIT_DONE;
+		return end_output(EXIT_DONE);
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("tailrace %s\n", TAILRACE_VERSION);
@@ -56,7 +66,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (!strcmp(commands[i].name, argv[1]))
-			return commands[i].run(argc - 1, argv + 1);
+			return end_output(commands[i].run(argc - 1, argv + 1));
 	}
 	return wrong_command(argv[1]);
 }

@@ -113,8 +113,9 @@ static int run_rounds(struct bench *b)
 	unsigned turns = nr + !o->no_ceiling;
 	int err = 0, worst = 0;
 
-	b->rows_max = turns * (unsigned)o->runs;
-	b->rows = calloc((size_t)b->rows_max * 2, sizeof(*b->rows));
+	b->nr_runs = nr * (unsigned)o->runs;
+	/* Two writers of each run have a row where they compete. */
+	b->rows = calloc((size_t)b->nr_runs * 2, sizeof(*b->rows));
 	b->ceilings = calloc(o->runs + 1, sizeof(*b->ceilings));
 	if (!b->rows || !b->ceilings)
 		return -ENOMEM;

@@ -101,9 +101,10 @@ struct bench {
 	struct side *sides[SIDES]; /* NULL: not taking part */
 	int signal_fd;
 	bool interrupted;
-	unsigned serial; /* of runs: seeds and names differ by it */
+	unsigned nr_runs; /* of all contenders, without the ceiling's */
+	unsigned serial; /* of runs, from 1: their seeds differ by it */
 	struct bench_row *rows;
-	unsigned nr_rows, rows_max;
+	unsigned nr_rows;
 	double *ceilings; /* MiB/s by round; 0: not measured */
 	const char *ceiling_what;
 };

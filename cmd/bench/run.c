@@ -32,7 +32,6 @@ struct writer {
 	struct run *run;
 	pthread_t thread;
 	unsigned nr;
-	bool started;
 	struct bench_flags flags;
 	struct hist hist;
 	_Atomic uint64_t bytes;
@@ -50,7 +49,10 @@ struct run {
 	uint64_t seeds[BENCH_FILES_MAX];
 	uint64_t written[BENCH_FILES_MAX]; /* bytes that verify expects */
 	struct writer *writers;
-	pthread_barrier_t ready, go;
+	pthread_mutex_t lock;
+	pthread_cond_t gate_moved;
+	unsigned nr_ready; /* at the gate; lock */
+	bool gate_open; /* lock */
 	atomic_bool stop;
 	atomic_uint writing; /* threads not yet done */
 	int done_fd;
@@ -112,8 +114,12 @@ static void *writer_main(void *arg)
 	struct run *r = w->run;
 	uint64_t one = 1;
 
-	pthread_barrier_wait(&r->ready);
-	pthread_barrier_wait(&r->go);
+	pthread_mutex_lock(&r->lock);
+	r->nr_ready++;
+	pthread_cond_broadcast(&r->gate_moved);
+	while (!r->gate_open)
+		pthread_cond_wait(&r->gate_moved, &r->lock);
+	pthread_mutex_unlock(&r->lock);
 	writer_run(w);
 	if (w->error || r->load->compete)
 		atomic_store(&r->stop, true);
@@ -140,7 +146,7 @@ static void watch_writers(struct run *r)
 		.side = r->side->ops->name,
 		.flags = flags,
 		.round = r->b->serial,
-		.rounds = r->b->rows_max,
+		.rounds = r->b->nr_runs,
 		.total = load_file_bytes(r->load) * r->load->nr_files,
 		.started_ns = now_ns(),
 	};
@@ -164,17 +170,13 @@ static void watch_writers(struct run *r)
 	progress_end(&progress);
 }
 
-static int start_writers(struct run *r)
+/* Starts all and waits until they stand at the gate; how many there are. */
+static unsigned start_writers(struct run *r)
 {
-	unsigned n = r->load->nr_threads;
+	unsigned n = r->load->nr_threads, i;
 	int err;
 
-	r->writers = aligned_alloc(CACHE_LINE, n * sizeof(*r->writers));
-	if (!r->writers)
-		return -ENOMEM;
-	/* Touched now, not by the first latencies. */
-	memset(r->writers, 0, n * sizeof(*r->writers));
-	for (unsigned i = 0; i < n; i++) {
+	for (i = 0; i < n; i++) {
 		struct writer *w = &r->writers[i];
 
 		w->run = r;
@@ -182,16 +184,45 @@ static int start_writers(struct run *r)
 		w->flags = r->contender->flags;
 		if (r->load->compete && i == 1)
 			w->flags.mode = MODE_CACHED;
-		err = -pthread_create(&w->thread, NULL, writer_main, w);
-		if (err) {
-			/* The others wait at the barrier for ever: so few
-			 * threads are the machine's limit, not a run. */
-			fprintf(stderr, "tailrace bench: thread %u: %s\n", i,
-				strerror(-err));
-			exit(EXIT_FAILED);
-		}
+		err = pthread_create(&w->thread, NULL, writer_main, w);
+		if (!err)
+			continue;
+		fprintf(stderr, "tailrace bench: writer %u: %s\n", i,
+			strerror(err));
+		break;
 	}
-	return 0;
+	pthread_mutex_lock(&r->lock);
+	while (r->nr_ready < i)
+		pthread_cond_wait(&r->gate_moved, &r->lock);
+	pthread_mutex_unlock(&r->lock);
+	return i;
+}
+
+static void open_gate(struct run *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->gate_open = true;
+	pthread_cond_broadcast(&r->gate_moved);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* The first error that a writer met. */
+static int join_writers(struct run *r, unsigned n)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct writer *w = &r->writers[i];
+
+		pthread_join(w->thread, NULL);
+		if (!w->error || err)
+			continue;
+		err = w->error;
+		fprintf(stderr, "tailrace bench: %s: write at %ju: %s\n",
+			r->side->ops->name, (uintmax_t)w->error_off,
+			strerror(-err));
+	}
+	return err;
 }
 
 static int sync_files(struct run *r)
@@ -206,34 +237,28 @@ static int sync_files(struct run *r)
 /* The timed part. */
 static int write_and_sync(struct run *r)
 {
-	unsigned n = r->load->nr_threads;
+	unsigned n = r->load->nr_threads, started;
 	uint64_t start, written;
 	int err;
 
-	pthread_barrier_init(&r->ready, NULL, n + 1);
-	pthread_barrier_init(&r->go, NULL, n + 1);
+	r->writers = aligned_alloc(CACHE_LINE, n * sizeof(*r->writers));
+	if (!r->writers)
+		return -ENOMEM;
+	/* Touched now, not by the first latencies. */
+	memset(r->writers, 0, n * sizeof(*r->writers));
 	atomic_store(&r->writing, n);
-	err = start_writers(r);
-	if (err)
-		return err;
-	pthread_barrier_wait(&r->ready);
+	started = start_writers(r);
+	if (started < n) {
+		atomic_store(&r->stop, true);
+		open_gate(r);
+		join_writers(r, started);
+		return -EAGAIN;
+	}
 	start = now_ns();
-	pthread_barrier_wait(&r->go);
+	open_gate(r);
 	watch_writers(r);
 	written = now_ns();
-	for (unsigned i = 0; i < n; i++) {
-		struct writer *w = &r->writers[i];
-
-		pthread_join(w->thread, NULL);
-		if (!w->error)
-			continue;
-		err = w->error;
-		fprintf(stderr, "tailrace bench: %s: write at %ju: %s\n",
-			r->side->ops->name, (uintmax_t)w->error_off,
-			strerror(-err));
-	}
-	pthread_barrier_destroy(&r->ready);
-	pthread_barrier_destroy(&r->go);
+	err = join_writers(r, n);
 	if (err || r->b->interrupted)
 		return err ? err : -EINTR;
 	err = sync_files(r);
@@ -522,6 +547,8 @@ int run_contender(struct bench *b, const struct contender *c, unsigned round,
 	r->load = b->load;
 	r->contender = c;
 	r->side = b->sides[c->side];
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->gate_moved, NULL);
 	b->serial++;
 	r->done_fd = eventfd(0, EFD_CLOEXEC);
 	if (r->done_fd < 0) {
