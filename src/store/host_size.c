@@ -62,6 +62,8 @@ static void cut_beyond_end(struct host_file *file) REQUIRES(file->inode->turn)
 	times[1] = st.st_mtim;
 	if (ftruncate(file->fd, st.st_size) == 0)
 		(void)futimens(file->fd, times);
+	/* The host zeroes the rest of the last block, in its cache. */
+	file->inode->tail_cached |= (st.st_size & (file->block - 1)) != 0;
 	atomic_store(&file->inode->allocated, 0);
 }
 
@@ -300,6 +302,24 @@ int host_set_mtime(struct tr_store_file *base, struct timespec mtime)
 	return futimens(host_file_of(base)->fd, times) ? -errno : 0;
 }
 
+/*
+ * The host keeps no page of a file that is closed. What the cut above has
+ * zeroed behind the end of file is dirty and must be written before it goes.
+ */
+static void drop_pages(struct host_file *file) REQUIRES(file->inode->turn)
+{
+	struct host_inode *inode = file->inode;
+
+	if (inode->tail_cached && file->writable)
+		(void)sync_file_range(
+			file->fd,
+			align_down(atomic_load(&inode->size), file->block), 0,
+			SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+				SYNC_FILE_RANGE_WAIT_AFTER);
+	if (inode->tail_cached || file->buffered)
+		(void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 int host_size_attach(struct host_file *file)
 {
 	struct host_inode *inode = file->inode;
@@ -325,7 +345,6 @@ void host_size_detach(struct host_file *file)
 	if (file->writable && --inode->nr_writable == 0 &&
 	    atomic_load(&inode->allocated) > atomic_load(&inode->size))
 		cut_beyond_end(file);
-	if (inode->tail_cached || file->buffered)
-		(void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+	drop_pages(file);
 	turn_give(inode);
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -212,6 +213,57 @@ static void raising_never_lowers(void **state)
 	tr_store_destroy(store);
 }
 
+/* Pages of the file that the host has in its cache. */
+static unsigned resident(struct tr_store *store, const char *name)
+{
+	size_t len = stat_in(store, name).st_size, nr = (len + 4095) / 4096, i;
+	unsigned char *map = calloc(nr, 1);
+	int fd = openat(host_store_dir_fd(store), name, O_RDONLY);
+	void *p = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+	unsigned found = 0;
+
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(mincore(p, len, map), 0);
+	for (i = 0; i < nr; i++)
+		found += map[i] & 1;
+	munmap(p, len);
+	close(fd);
+	free(map);
+	return found;
+}
+
+/* The host caches the partial tail, until it is full or the file is closed. */
+static void host_caches_the_tail_only(void **state)
+{
+	struct tr_store *store = storetest_host(storetest_dir(), engine);
+	struct tr_store_file *file = storetest_file(store, "f");
+	struct tr_store_attr attr;
+	void *buf = storetest_memory(65536);
+	unsigned pages;
+
+	assert_int_equal(store->ops->getattr(file, &attr), 0);
+	if (attr.offset_align == 0)
+		goto out;
+	pages = (attr.block + 4095) / 4096;
+	write_at(file, MIB, 0, true);
+	assert_int_equal(resident(store, "f"), 0);
+	assert_int_equal(store->ops->write_tail(file, buf, 100, MIB), 0);
+	assert_in_range(resident(store, "f"), 1, pages);
+	assert_int_equal(store->ops->sync(file, true), 0);
+	assert_in_range(resident(store, "f"), 1, pages);
+	write_at(file, 65536, MIB, true);
+	assert_int_equal(resident(store, "f"), 0);
+	assert_int_equal(store->ops->write_tail(file, buf, 100, MIB + 65536),
+			 0);
+	assert_int_equal(store->ops->sync(file, true), 0);
+out:
+	store->ops->close(file);
+	if (attr.offset_align)
+		assert_int_equal(resident(store, "f"), 0);
+	free(buf);
+	tr_store_destroy(store);
+}
+
 static void write_until_killed(const char *dir)
 {
 	struct tr_store *store = storetest_host(dir, engine);
@@ -275,6 +327,7 @@ int main(void)
 		cmocka_unit_test(writes_keep_times),
 		cmocka_unit_test(descriptor_is_taken),
 		cmocka_unit_test(raising_never_lowers),
+		cmocka_unit_test(host_caches_the_tail_only),
 		cmocka_unit_test(lock_outlives_process),
 	};
 	int failed = 0;
