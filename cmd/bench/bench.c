@@ -200,6 +200,7 @@ int bench_main(const struct load *load)
 	if (!b)
 		return EXIT_FAILED;
 	b->load = load;
+	b->started_ns = now_ns();
 	err = device_init(&b->device, load->opt->dir);
 	if (err) {
 		fprintf(stderr, "tailrace bench: --dir: %s: %s\n",

@@ -101,6 +101,7 @@ struct bench {
 	struct side *sides[SIDES]; /* NULL: not taking part */
 	int signal_fd;
 	bool interrupted;
+	uint64_t started_ns;
 	unsigned nr_runs; /* of all contenders, without the ceiling's */
 	unsigned serial; /* of runs, from 1: their seeds differ by it */
 	struct bench_row *rows;
@@ -155,6 +156,7 @@ int verify_file(struct bench *b, const char *path, uint64_t seed,
 struct progress {
 	const char *side, *flags;
 	unsigned round, rounds;
+	uint64_t since_ns; /* the command's start */
 	uint64_t total, started_ns, shown_ns;
 };
 void progress_show(struct progress *p, uint64_t done);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One line on stderr, rewritten ten times a second, once a run has taken two
- * seconds and if stderr is a terminal; it is wiped at the end.
+ * One line on stderr, rewritten ten times a second, once the command has taken
+ * two seconds and if stderr is a terminal; it is wiped at the end.
  */
 #include "cmd/bench/bench.h"
 
@@ -15,9 +15,9 @@ void progress_show(struct progress *p, uint64_t done)
 {
 	uint64_t now = now_ns();
 	double seconds = (double)(now - p->started_ns) * 1e-9;
-	double rate = (double)done / MIB / seconds;
+	double rate = seconds > 0 ? (double)done / MIB / seconds : 0;
 
-	if (now - p->started_ns < PROGRESS_AFTER_NS ||
+	if (now - p->since_ns < PROGRESS_AFTER_NS ||
 	    now - p->shown_ns < PROGRESS_EVERY_NS || !isatty(STDERR_FILENO))
 		return;
 	fprintf(stderr,

@@ -148,6 +148,7 @@ static void watch_writers(struct run *r)
 		.round = r->b->serial,
 		.rounds = r->b->nr_runs,
 		.total = load_file_bytes(r->load) * r->load->nr_files,
+		.since_ns = r->b->started_ns,
 		.started_ns = now_ns(),
 	};
 
