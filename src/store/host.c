@@ -130,6 +130,9 @@ static void host_destroy(struct tr_store *base)
 	assert(atomic_load(&store->nr_open) == 0);
 	ring_destroy(store->ring);
 	mutex_fini(&store->lock);
+	/* Nothing is in flight; the rings, which end later on their own, need
+	 * not keep the next owner waiting. */
+	(void)flock(store->dir_fd, LOCK_UN);
 	close(store->dir_fd);
 	mem_free(store);
 }
