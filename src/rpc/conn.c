@@ -197,6 +197,9 @@ void rpc_conn_pause(struct rpc_conn *c, struct rpc_counts *counts)
 
 	rpc_conn_unlist(c);
 	cds_list_add_tail(&c->ready, &p->paused);
+	/* That its record is incomplete is not its fault while it waits. */
+	if (!c->assembling)
+		atomic_store(&c->record_ns, 0);
 	atomic_store(&c->is_paused, true);
 	atomic_fetch_add(&p->nr_paused, 1);
 	atomic_fetch_add(&c->server->nr_paused, 1);

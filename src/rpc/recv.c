@@ -433,7 +433,7 @@ static void conn_drained(struct rpc_conn *c)
 	bool partial = c->placing || c->assembling || rpc_buf_len(c->buf);
 
 	if (partial && !atomic_load(&c->record_ns))
-		atomic_store(&c->record_ns, atomic_load(&c->recv_ns));
+		atomic_store(&c->record_ns, clock_ns());
 	rpc_conn_buf_shrink(c);
 	rpc_conn_charge_record(c, c->rec.cap + (c->buf ? c->buf->cap : 0));
 	rpc_conn_unlist(c);

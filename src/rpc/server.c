@@ -20,6 +20,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -270,6 +271,17 @@ static bool older(uint64_t since, uint64_t age, uint64_t now)
 	return since && now > since && now - since > age;
 }
 
+/* Nothing came for so long that it holds others up, and nothing is there that
+ * the server has only not read yet. */
+static bool conn_stalled(const struct rpc_server *s, const struct rpc_conn *c,
+			 uint64_t last, uint64_t now)
+{
+	int waiting = 0;
+
+	return older(last, s->opt.stall_ns, now) &&
+	       !ioctl(c->fd, FIONREAD, &waiting) && !waiting;
+}
+
 /*
  * One connection: true if it was cut. hungry: others wait for memory, and
  * whoever holds some while sending nothing has had its time.
@@ -284,7 +296,7 @@ static bool conn_check(struct rpc_server *s, struct rpc_conn *c, bool hungry,
 		    older(last, s->opt.idle_ns, now);
 	bool slow = !paused &&
 		    (older(record, s->opt.record_ns, now) ||
-		     (record && hungry && older(last, s->opt.stall_ns, now)));
+		     (record && hungry && conn_stalled(s, c, last, now)));
 
 	slow |= older(atomic_load(&c->stuck_ns), s->opt.record_ns, now);
 	if (!idle && !slow)

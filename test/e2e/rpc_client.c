@@ -103,6 +103,25 @@ static enum rpc_status write_run(struct rpc_call *call, void *args)
 	return RPC_SUCCESS;
 }
 
+static int sink_place(struct rpc_call *call, struct xdr_in *in, size_t left,
+		      struct rpc_place *place)
+{
+	struct test_server *t = server_of(call);
+	uint32_t len;
+
+	if (xdr_get_u32(in, &len))
+		return -EAGAIN;
+	if (!len || len > TEST_PAYLOAD_MAX || len > left)
+		return -EINVAL;
+	t->sink_iov = (struct iovec){ t->sink, len };
+	*place = (struct rpc_place){ 4, len, &t->sink_iov, 1, NULL };
+	return 0;
+}
+
+static void sink_unplace(struct rpc_call *call, struct rpc_place *place)
+{
+}
+
 struct test_bulk {
 	struct test_server *t;
 	struct iovec iov[TEST_PAYLOAD_MAX / TEST_WRITE_PAGE + 1];
@@ -210,6 +229,10 @@ static int word_decode(struct xdr_in *in, void *args)
 }
 
 static const struct rpc_proc test_procs[TEST_PROCS] = {
+	[TEST_SINK] = { .name = "sink",
+			.run = null_run,
+			.place = sink_place,
+			.unplace = sink_unplace },
 	[TEST_NULL] = { .name = "null", .run = null_run, .flags = RPC_ANYBODY },
 	[TEST_ECHO] = { .name = "echo", .run = echo_run },
 	[TEST_WRITE] = { .name = "write",
@@ -221,7 +244,7 @@ static const struct rpc_proc test_procs[TEST_PROCS] = {
 			.decode = word_decode,
 			.args_size = 4 },
 	[TEST_ONCE] = { .name = "once", .run = once_run, .flags = RPC_ONCE },
-	[TEST_BLOCK] = { .name = "block", .run = block_run },
+	[TEST_BLOCK] = { .name = "block", .run = block_run, .flags = RPC_ONCE },
 	[TEST_GAUGE] = { .name = "gauge", .run = gauge_run },
 	[TEST_SPIN] = { .name = "spin", .run = spin_run },
 	[TEST_BIG] = { .name = "big",
@@ -239,6 +262,8 @@ void test_server_start(struct test_server *t,
 
 	memset(t, 0, sizeof(*t));
 	waitq_init(&t->change);
+	t->sink = mem_zalloc_aligned(TEST_WRITE_PAGE, TEST_PAYLOAD_MAX);
+	assert_non_null(t->sink);
 	if (options)
 		o = *options;
 	t->programs[0] = (struct rpc_program){ TEST_PROG, TEST_VERS, test_procs,
@@ -267,6 +292,7 @@ void test_server_stop(struct test_server *t)
 	assert_int_equal(atomic_load(&t->places), 0);
 	rpc_server_destroy(t->rpc);
 	rpc_gauge_destroy(t->gauge);
+	mem_free(t->sink);
 }
 
 void test_wait_blocked(struct test_server *t, int n)

@@ -20,10 +20,11 @@ enum test_proc {
 	TEST_WRITE, /* 64-bit offset, payload; answers its sum */
 	TEST_READ, /* 32-bit length; that much bulk */
 	TEST_ONCE, /* counts how often it ran, answers that */
-	TEST_BLOCK, /* blocks until test_unblock() */
+	TEST_BLOCK, /* blocks until test_unblock(); not to be run twice */
 	TEST_GAUGE, /* the same within the gauge */
 	TEST_SPIN, /* like TEST_BLOCK, without saying so */
 	TEST_BIG, /* 32-bit length; that much in the head */
+	TEST_SINK, /* as TEST_WRITE into one place, not looked at */
 	TEST_PROCS
 };
 
@@ -39,6 +40,8 @@ struct test_server {
 	atomic_int releases; /* of bulk */
 	atomic_bool no_place; /* place() says -ENOMEM */
 	struct waitq change;
+	uint8_t *sink; /* TEST_SINK's memory */
+	struct iovec sink_iov;
 };
 
 /* options may be NULL; programs are filled in. */
