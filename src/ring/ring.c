@@ -13,7 +13,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 /* File systems end a direct read early only at end of file or at a multiple
  * of their sector; less than this is end of file for certain. */
@@ -22,6 +23,21 @@
 static_assert(sizeof(struct ring_request) <=
 		      sizeof(((struct tr_io *)NULL)->store_word),
 	      "fits into the store's words");
+
+/*
+ * Queues charge their rings, 16 KiB each, to the user's locked memory. Where
+ * that is as small as it was before systemd 240 (64 KiB) a few would use it
+ * up, and the next could not be had in the middle of work.
+ */
+#define MEMLOCK_MIN (1 << 20)
+
+static bool memlock_is_short(void)
+{
+	struct rlimit limit;
+
+	return geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+	       limit.rlim_cur < MEMLOCK_MIN;
+}
 
 int ring_create(enum tr_engine engine, int lock_fd, struct ring **out)
 {
@@ -32,6 +48,8 @@ int ring_create(enum tr_engine engine, int lock_fd, struct ring **out)
 		return -ENOMEM;
 	ring->lock_fd = lock_fd;
 	mutex_init(&ring->lock, LOCK_RING);
+	if (engine == TR_ENGINE_AUTO && memlock_is_short())
+		engine = TR_ENGINE_THREADS;
 	if (engine != TR_ENGINE_THREADS) {
 		ring->engine = &ring_uring;
 		err = ring->engine->create(ring);

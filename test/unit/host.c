@@ -11,12 +11,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -310,6 +314,58 @@ static void lock_outlives_process(void **state)
 	tr_store_destroy(store);
 }
 
+/* From now on this process has no io_uring, as in many containers. */
+static void forbid_uring(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_SIZE(code), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(77);
+}
+
+/* The exit status: 0 if threads were chosen, and only where that is allowed. */
+static int without_uring(const char *dir)
+{
+	struct tr_host_options options = {
+		.struct_size = sizeof(options),
+		.engine = TR_ENGINE_URING,
+	};
+	struct tr_store *store;
+	int chosen;
+
+	forbid_uring();
+	if (tr_store_host_open(dir, &options, &store) != -ENOSYS)
+		return 1;
+	if (tr_store_host_open(dir, NULL, &store))
+		return 2;
+	chosen = strcmp(store->ops->describe(store), "threads");
+	tr_store_destroy(store);
+	return chosen ? 3 : 0;
+}
+
+static void threads_where_uring_is_refused(void **state)
+{
+	const char *dir = storetest_dir();
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(without_uring(dir));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	static const struct {
@@ -329,6 +385,7 @@ int main(void)
 		cmocka_unit_test(raising_never_lowers),
 		cmocka_unit_test(host_caches_the_tail_only),
 		cmocka_unit_test(lock_outlives_process),
+		cmocka_unit_test(threads_where_uring_is_refused),
 	};
 	int failed = 0;
 	size_t i;
