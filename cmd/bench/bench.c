@@ -22,9 +22,7 @@
 #include "base/compiler.h"
 
 static const struct side_ops *const side_table[SIDES] = {
-#ifndef BENCH_KERNEL_ONLY
 	[SIDE_TAILRACE] = &side_tailrace,
-#endif
 	[SIDE_KERNEL] = &side_kernel,
 };
 
@@ -150,11 +148,6 @@ static int open_sides(struct bench *b)
 	for (int s = 0; s < SIDES && !err; s++) {
 		if (s != o->side && (s != SIDE_KERNEL || o->against < 0))
 			continue;
-		if (!side_table[s]) {
-			fprintf(stderr, "tailrace bench: this build has only "
-					"the kernel's side: --side kernel\n");
-			return -ENOSYS;
-		}
 		err = side_table[s]->open(&config, &b->sides[s]);
 		if (err && err != -EINVAL)
 			fprintf(stderr, "tailrace bench: %s: %s: %s\n",

@@ -28,9 +28,7 @@ static const struct workload workloads[] = {
 	{ "stream", "one writer; throughput and latency", bench_stream },
 	{ "multi", "a writer for each of several files", bench_multi },
 	{ "compete", "an uncached and a cached writer", bench_compete },
-#ifndef BENCH_KERNEL_ONLY
 	{ "scale", "cost of an operation as the work grows", bench_scale },
-#endif
 };
 
 int bench_parse(const struct option_usage *usage, int argc, char **argv,

@@ -33,18 +33,19 @@
 #define container_of(ptr, type, member)                                        \
 	((type *)((char *)(ptr)-offsetof(type, member)))
 
+/* Each argument is evaluated once; the names differ so that calls nest. */
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define PICK_(a, b, x, y, op)                                                  \
+	({                                                                     \
+		__typeof__(a) x = (a);                                         \
+		__typeof__(b) y = (b);                                         \
+		x op y ? x : y;                                                \
+	})
 #define min_of(a, b)                                                           \
-	({                                                                     \
-		__typeof__(a) a_ = (a);                                        \
-		__typeof__(b) b_ = (b);                                        \
-		a_ < b_ ? a_ : b_;                                             \
-	})
+	PICK_(a, b, PASTE(a_, __COUNTER__), PASTE(b_, __COUNTER__), <)
 #define max_of(a, b)                                                           \
-	({                                                                     \
-		__typeof__(a) a_ = (a);                                        \
-		__typeof__(b) b_ = (b);                                        \
-		a_ > b_ ? a_ : b_;                                             \
-	})
+	PICK_(a, b, PASTE(a_, __COUNTER__), PASTE(b_, __COUNTER__), >)
 
 /* a is a power of two. */
 static inline uint64_t align_down(uint64_t x, uint64_t a)

@@ -14,6 +14,7 @@
  */
 #include "folio/state.h"
 
+#include "folio/account.h"
 #include "folio/blocks.h"
 #include "folio/edge.h"
 #include "folio/lru.h"
@@ -25,6 +26,12 @@ static void count(struct wb *wb, struct counter *of_wb, struct counter *of_all,
 {
 	counter_add(of_wb, n);
 	counter_add(of_all, n);
+}
+
+/* folio_mark_dirty() looks at it without a lock, for a mapped store. */
+static void set_mapping(struct folio *f, struct mapping *m)
+{
+	__atomic_store_n(&f->mapping, m, __ATOMIC_RELAXED);
 }
 
 static bool counted(const struct mapping *m, const struct folio *f)
@@ -42,8 +49,7 @@ static void make_eligible(struct mapping *m, struct folio *f)
 		wb_list(m->wb, m);
 }
 
-static void count_dirty(struct mapping *m, struct folio *f)
-	REQUIRES(m->index_lock)
+void account_dirty(struct mapping *m, struct folio *f) REQUIRES(m->index_lock)
 {
 	struct tr_cache *c = m->cache;
 	struct wb *wb = m->wb;
@@ -61,8 +67,7 @@ static void count_dirty(struct mapping *m, struct folio *f)
 	counter_add(&wb->nr.dirtied, n);
 }
 
-static void uncount_dirty(struct mapping *m, struct folio *f)
-	REQUIRES(m->index_lock)
+void account_clean(struct mapping *m, struct folio *f) REQUIRES(m->index_lock)
 {
 	struct tr_cache *c = m->cache;
 	struct wb *wb = m->wb;
@@ -83,17 +88,18 @@ static void uncount_dirty(struct mapping *m, struct folio *f)
 
 void folio_mark_dirty(struct folio *f, unsigned also)
 {
-	struct mapping *m = f->mapping;
+	struct mapping *m;
 
 	if (state_or(&f->state, FOLIO_DIRTY | also) & FOLIO_DIRTY)
 		return;
 	explore_point(&f->mapping);
+	m = __atomic_load_n(&f->mapping, __ATOMIC_RELAXED);
 	if (!m)
 		return;
 	mutex_lock(&m->index_lock);
 	if (f->mapping == m && m->wb && folio_test(f, FOLIO_DIRTY) &&
 	    !counted(m, f))
-		count_dirty(m, f);
+		account_dirty(m, f);
 	mutex_unlock(&m->index_lock);
 }
 
@@ -105,7 +111,7 @@ static unsigned take_dirty(struct mapping *m, struct folio *f)
 	unsigned was = state_and(&f->state, ~(FOLIO_DIRTY | FOLIO_ALLDIRTY));
 
 	if (m->wb)
-		uncount_dirty(m, f);
+		account_clean(m, f);
 	return was;
 }
 
@@ -248,7 +254,7 @@ bool folio_unlink(struct mapping *m, struct folio *f, bool behind)
 	}
 	index_remove(&m->index, f->idx, f->order);
 	clear_dropbehind(m, f);
-	f->mapping = NULL;
+	set_mapping(f, NULL);
 	return true;
 }
 
@@ -258,6 +264,26 @@ void folio_bury(struct mapping *m, struct folio *f)
 	edge_detach(m, f);
 	blocks_free(m->cache, f);
 	atomic_store(&f->refs, 1);
+}
+
+void folio_remove(struct folio *f)
+{
+	struct mapping *m = f->mapping;
+	bool emptied;
+
+	mutex_lock(&m->index_lock);
+	take_dirty(m, f);
+	index_remove(&m->index, f->idx, f->order);
+	clear_dropbehind(m, f);
+	set_mapping(f, NULL);
+	emptied = index_is_empty(&m->index);
+	mutex_unlock(&m->index_lock);
+	lru_del(m->cache, f);
+	edge_detach(m, f);
+	blocks_free(m->cache, f);
+	folio_put(f, m->cache);
+	if (emptied)
+		mapping_put(m);
 }
 
 bool folio_try_remove(struct folio *f, bool behind)

@@ -24,9 +24,9 @@ static unsigned words(unsigned nr)
 	return (nr + BITS_LONG - 1) / BITS_LONG;
 }
 
-static uint64_t *dirty_bits(struct blocks *b)
+static uint64_t *dirty_bits(const struct blocks *b)
 {
-	return b->bits + words(b->nr);
+	return (uint64_t *)b->bits + words(b->nr);
 }
 
 /* Object sizes: room for 64 << 2n blocks each, the last for 4096 (a 2 MiB
@@ -116,11 +116,15 @@ bool blocks_make(struct mapping *m, struct folio *f)
 	return true;
 }
 
+void blocks_drop(struct tr_cache *c, struct blocks *b)
+{
+	if (b)
+		slab_free(&c->blocks[b->slab], b);
+}
+
 void blocks_free(struct tr_cache *c, struct folio *f)
 {
-	if (!f->blocks)
-		return;
-	slab_free(&c->blocks[f->blocks->slab], f->blocks);
+	blocks_drop(c, f->blocks);
 	f->blocks = NULL;
 }
 
@@ -170,7 +174,8 @@ void blocks_set_dirty(struct mapping *m, struct folio *f, size_t from,
 void blocks_all_dirty(struct folio *f)
 {
 	if (f->blocks)
-		set_range(dirty_bits(f->blocks), 0, f->blocks->nr);
+		memcpy(dirty_bits(f->blocks), f->blocks->bits,
+		       words(f->blocks->nr) * sizeof(uint64_t));
 }
 
 bool blocks_next_dirty(const struct mapping *m, const struct folio *f,
@@ -225,14 +230,12 @@ bool blocks_next_missing(const struct mapping *m, const struct folio *f,
 	return true;
 }
 
-bool blocks_split(struct mapping *m, const struct folio *whole,
-		  struct folio *part, unsigned i, unsigned nr, unsigned *state)
+unsigned blocks_split(struct mapping *m, const struct blocks *w,
+		      struct folio *part, unsigned i, unsigned nr)
 {
-	struct blocks *w = whole->blocks, *b = NULL;
 	unsigned each = w->nr / nr, valid = 0, dirty = 0;
+	struct blocks *b = each > 1 ? make(m->cache, each) : NULL;
 
-	if (each > 1 && !(b = make(m->cache, each)))
-		return false;
 	for (unsigned k = 0; k < each; k++) {
 		if (get_bit(w->bits, i * each + k)) {
 			valid++;
@@ -245,10 +248,8 @@ bool blocks_split(struct mapping *m, const struct folio *whole,
 				set_range(dirty_bits(b), k, k + 1);
 		}
 	}
-	*state = (valid == each ? FOLIO_UPTODATE : 0) |
-		 (dirty ? FOLIO_DIRTY : 0);
 	if (b)
 		b->nr_valid = valid;
 	part->blocks = b;
-	return true;
+	return (valid == each ? FOLIO_UPTODATE : 0) | (dirty ? FOLIO_DIRTY : 0);
 }

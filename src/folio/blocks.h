@@ -40,7 +40,7 @@ void blocks_set_uptodate(struct mapping *m, struct folio *f, size_t from,
  * afterwards. */
 void blocks_set_dirty(struct mapping *m, struct folio *f, size_t from,
 		      size_t to);
-/* All blocks became dirty. */
+/* All valid blocks became dirty. */
 void blocks_all_dirty(struct folio *f);
 
 /*
@@ -57,12 +57,15 @@ bool blocks_next_missing(const struct mapping *m, const struct folio *f,
 			 size_t *from, size_t *to);
 
 /*
- * Gives part i of nr equal parts of whole (which has per-block state) its share
- * of it, and says in *state what FOLIO_UPTODATE and FOLIO_DIRTY the part has.
- * false: no memory, nothing changed.
+ * Gives part i of nr equal parts its share of what the whole had, and returns
+ * what of FOLIO_UPTODATE and FOLIO_DIRTY the part has. Without memory a part
+ * that is dirty becomes so wholly: the whole must be valid then, unless a part
+ * is one block.
  */
-bool blocks_split(struct mapping *m, const struct folio *whole,
-		  struct folio *part, unsigned i, unsigned nr,
-		  unsigned *state) MUST_CHECK;
+unsigned blocks_split(struct mapping *m, const struct blocks *whole,
+		      struct folio *part, unsigned i, unsigned nr);
+
+/* Frees state that was taken off its folio. */
+void blocks_drop(struct tr_cache *c, struct blocks *b);
 
 #endif

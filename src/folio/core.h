@@ -24,6 +24,9 @@
 
 #define MAPPING_BUCKETS 4096
 
+/* Chunks of the arena that are remembered for devices to come: 256 GiB. */
+#define CHUNKS_MAX 4096
+
 /* Per-block bitmaps come in sizes of 64 << n bytes: see blocks.h. */
 #define BLOCKS_SLABS 6
 
@@ -81,6 +84,7 @@ struct tr_cache {
 	struct counter reclaimable, edge_dirty, writeback, dontcache_dirty;
 	atomic_long peak_dirty; /* (A) pages */
 	struct waitq memory; /* pages were freed or writeback ended */
+	struct waitq pressure; /* the reclaimer sleeps here */
 	struct waitq closed; /* a closed range or a gate was opened */
 
 	struct mutex lock; /* LOCK_CACHE */
@@ -92,6 +96,11 @@ struct tr_cache {
 	uint64_t nr_open GUARDED(lock); /* tr_file of all mappings */
 	struct cds_list_head bdis GUARDED(lock);
 	struct cds_list_head wbs GUARDED(lock);
+
+	struct cds_list_head files GUARDED(lock); /* closed struct tr_file */
+	unsigned nr_files GUARDED(lock);
+	struct iovec chunks[CHUNKS_MAX] GUARDED(lock); /* arena, ready */
+	unsigned nr_chunks GUARDED(lock);
 
 	struct mutex edge_lock; /* LOCK_EDGE */
 	struct cds_list_head edge_ages GUARDED(edge_lock); /* oldest first */

@@ -27,6 +27,7 @@ struct edge {
 	struct cds_list_head age; /* edge_lock; of the cache */
 	struct cds_list_head of_mapping; /* edge_lock */
 	struct folio *folio;
+	struct bdi *bdi;
 	uint64_t since_ns;
 	uint32_t covered; /* bytes */
 	uint16_t nr; /* ranges, while bits is NULL */
@@ -59,6 +60,7 @@ bool edge_attach(struct mapping *m, struct folio *f)
 		return false;
 	assert(!f->edge && f->order == m->min_order);
 	e->folio = f;
+	e->bdi = m->bdi;
 	e->since_ns = clock_ns();
 	f->edge = e;
 	state_or(&f->state, FOLIO_EDGE);
@@ -122,8 +124,8 @@ static void cover_bits(struct edge *e, uint32_t from, uint32_t to)
 	}
 }
 
-/* Merges [from, to) into the ranges. false: there is no room for one more. */
-static bool cover_ranges(struct edge *e, uint32_t from, uint32_t to)
+/* Merges [from, to) into the ranges, in which there is room for one more. */
+static void cover_ranges(struct edge *e, uint32_t from, uint32_t to)
 {
 	unsigned i = 0, j;
 
@@ -134,30 +136,32 @@ static bool cover_ranges(struct edge *e, uint32_t from, uint32_t to)
 		to = max_of(to, e->r[j].to);
 		e->covered -= e->r[j].to - e->r[j].from;
 	}
-	if (i == j && e->nr == EDGE_RANGES)
-		return false;
+	assert(i < j || e->nr < EDGE_RANGES);
 	memmove(&e->r[i + 1], &e->r[j], (e->nr - j) * sizeof(e->r[0]));
 	e->nr = e->nr - (j - i) + 1;
 	e->r[i].from = from;
 	e->r[i].to = to;
 	e->covered += to - from;
-	return true;
 }
 
-enum edge_covered edge_cover(struct mapping *m, struct folio *f, size_t from,
-			     size_t to, bool defer)
+bool edge_reserve(struct mapping *m, struct folio *f)
 {
 	struct edge *e = f->edge;
 
-	if (e->bits) {
+	return e->bits || e->nr < EDGE_RANGES || to_bits(m, e);
+}
+
+bool edge_cover(struct mapping *m, struct folio *f, size_t from, size_t to,
+		bool defer)
+{
+	struct edge *e = f->edge;
+
+	if (e->bits)
 		cover_bits(e, from, to);
-	} else if (!cover_ranges(e, from, to)) {
-		if (!to_bits(m, e))
-			return EDGE_NO_MEMORY;
-		cover_bits(e, from, to);
-	}
+	else
+		cover_ranges(e, from, to);
 	if (e->covered < m->unit)
-		return EDGE_INCOMPLETE;
+		return false;
 	if (!folio_test(f, FOLIO_COMPLETE)) {
 		state_or(&f->state, FOLIO_UPTODATE);
 		unlist(m, f);
@@ -168,7 +172,7 @@ enum edge_covered edge_cover(struct mapping *m, struct folio *f, size_t from,
 	}
 	if (!defer)
 		edge_complete(m, f);
-	return EDGE_COMPLETE;
+	return true;
 }
 
 void edge_complete(struct mapping *m, struct folio *f)
@@ -259,8 +263,8 @@ static bool ref_edge(const struct edge *e, struct edge_ref *out)
 	return true;
 }
 
-unsigned edge_oldest(struct tr_cache *c, uint64_t since_ns,
-		     struct edge_ref *out, unsigned max)
+unsigned edge_oldest(struct tr_cache *c, const struct bdi *bdi,
+		     uint64_t since_ns, struct edge_ref *out, unsigned max)
 {
 	struct edge *e;
 	unsigned nr = 0;
@@ -269,7 +273,8 @@ unsigned edge_oldest(struct tr_cache *c, uint64_t since_ns,
 	cds_list_for_each_entry (e, &c->edge_ages, age) {
 		if (nr == max || e->since_ns > since_ns)
 			break;
-		nr += ref_edge(e, &out[nr]);
+		if (e->bdi == bdi)
+			nr += ref_edge(e, &out[nr]);
 	}
 	mutex_unlock(&c->edge_lock);
 	return nr;

@@ -35,19 +35,18 @@ void edge_fini(struct tr_cache *c);
  */
 bool edge_attach(struct mapping *m, struct folio *f) MUST_CHECK;
 
-enum edge_covered {
-	EDGE_INCOMPLETE,
-	EDGE_COMPLETE, /* this call covered the last byte */
-	EDGE_NO_MEMORY, /* coverage cannot be kept: fill the unit now */
-};
+/* Makes sure that one more range can be recorded. false: no memory; then fill
+ * the unit and retire the edge. */
+bool edge_reserve(struct mapping *m, struct folio *f) MUST_CHECK;
 
 /*
- * Records that bytes [from, to) of the unit were written. On completion the
- * folio is made FOLIO_UPTODATE and eligible for passes, and marked, or with
- * defer set FOLIO_COMPLETE.
+ * Records that bytes [from, to) of the unit were written; after edge_reserve().
+ * Returns whether every byte now is. On completion the folio is made
+ * FOLIO_UPTODATE and eligible for passes, and marked, or with defer set
+ * FOLIO_COMPLETE.
  */
-enum edge_covered edge_cover(struct mapping *m, struct folio *f, size_t from,
-			     size_t to, bool defer) MUST_CHECK;
+bool edge_cover(struct mapping *m, struct folio *f, size_t from, size_t to,
+		bool defer);
 
 /* The mark that edge_cover() deferred. Nothing, if the folio has no complete
  * edge. */
@@ -78,10 +77,10 @@ struct edge_ref {
 	struct folio *f;
 };
 
-/* Up to max of the oldest incomplete edges that became edges at or before
- * since_ns. */
-unsigned edge_oldest(struct tr_cache *c, uint64_t since_ns,
-		     struct edge_ref *out, unsigned max);
+/* Up to max of a device's oldest incomplete edges that became edges at or
+ * before since_ns. */
+unsigned edge_oldest(struct tr_cache *c, const struct bdi *bdi,
+		     uint64_t since_ns, struct edge_ref *out, unsigned max);
 
 /* Up to max incomplete edges of a mapping. */
 unsigned edge_of_mapping(struct mapping *m, struct edge_ref *out, unsigned max);

@@ -7,6 +7,7 @@
  */
 #include "folio/mapping.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "folio/lru.h"
 #include "folio/state.h"
@@ -74,7 +75,6 @@ static struct mapping *create(struct tr_cache *c, struct bdi *bdi,
 	CDS_INIT_LIST_HEAD(&m->idle);
 	atomic_init(&m->size, attr->size);
 	atomic_init(&m->store_size, attr->size);
-	atomic_init(&m->dense_to, attr->size);
 	init_sync(&m->sync);
 	return m;
 }
@@ -321,6 +321,47 @@ void mapping_raise_size(struct mapping *m, int64_t end)
 		;
 }
 
+void mapping_touch(struct mapping *m)
+{
+	struct timespec now = clock_real();
+
+	atomic_store_explicit(&m->mtime_ns,
+			      now.tv_sec * (int64_t)NS_PER_S + now.tv_nsec,
+			      memory_order_relaxed);
+}
+
+static uint64_t tagged_pages(struct mapping *m, enum index_tag tag)
+	REQUIRES(m->index_lock)
+{
+	uint64_t idx = 0, n = 0;
+	struct folio *f;
+
+	while ((f = index_next_tag(&m->index, &idx, INDEX_MAX, tag))) {
+		n += folio_nr_pages(f);
+		idx = f->idx + folio_nr_pages(f);
+	}
+	return n;
+}
+
+uint64_t mapping_dirty_pages(struct mapping *m)
+{
+	uint64_t n;
+
+	mutex_lock(&m->index_lock);
+	n = tagged_pages(m, TAG_DIRTY) + tagged_pages(m, TAG_EDGE);
+	mutex_unlock(&m->index_lock);
+	return n;
+}
+
+void mapping_raise_store_size(struct mapping *m, int64_t end)
+{
+	int64_t size = atomic_load(&m->store_size);
+
+	while (size < end &&
+	       !atomic_compare_exchange_weak(&m->store_size, &size, end))
+		;
+}
+
 /* As in Linux's errseq_t: the errno, whether anybody was told, a count. */
 #define ERR_ERRNO 0xfffu
 #define ERR_SEEN 0x1000u
@@ -335,6 +376,11 @@ void err_set(struct mapping *m, int error)
 		if (old & ERR_SEEN)
 			new += ERR_ONE;
 	} while (!atomic_compare_exchange_weak(&m->err, &old, new));
+}
+
+int err_last(const struct mapping *m)
+{
+	return -(int)(atomic_load(&m->err) & ERR_ERRNO);
 }
 
 uint32_t err_sample(struct mapping *m)

@@ -33,7 +33,7 @@ struct closed_range {
 struct sync_state {
 	struct mutex lock; /* LOCK_SYNC */
 	struct cds_list_head waiting GUARDED(lock); /* struct sync_waiter */
-	unsigned nr_waiting GUARDED(lock);
+	atomic_uint nr_waiting; /* (A) */
 	bool running GUARDED(lock); /* a leader is at work */
 	unsigned last_group GUARDED(lock); /* callers it served */
 	uint64_t sync_ns GUARDED(lock); /* smoothed time of a group */
@@ -76,13 +76,13 @@ struct mapping {
 	atomic_uint gate; /* (A) GATE_EXCLUSIVE | writers inside */
 	atomic_ulong nr_edges; /* (A) incomplete edges */
 	struct cds_list_head edges; /* cache.edge_lock */
-	atomic_ulong dense_to; /* (A) end of the run written without holes */
+	atomic_bool
+		sparse; /* (A) grew with holes: nothing is allocated ahead */
 
 	/* (A) what changed on the device, and what a sync has covered. */
 	atomic_ulong changes;
-	atomic_ulong durable;
-	atomic_ulong meta_changes;
-	atomic_ulong meta_durable;
+	atomic_ulong durable; /* by a datasync at least */
+	atomic_ulong meta_durable; /* by a full sync */
 	/* (A) writeback errors: see err.h. */
 	atomic_uint err;
 	atomic_ulong loss; /* loss generation */
@@ -128,6 +128,15 @@ void range_wait(struct mapping *m, uint64_t idx, unsigned order);
 /* Raises the size to at least end. Inside the gate. */
 void mapping_raise_size(struct mapping *m, int64_t end);
 
+/* A write was accepted: its time is the file's mtime from now on. */
+void mapping_touch(struct mapping *m);
+
+/* Dirty pages: a walk of the tags. */
+uint64_t mapping_dirty_pages(struct mapping *m);
+
+/* The store's file is at least so long now. */
+void mapping_raise_store_size(struct mapping *m, int64_t end);
+
 static inline int64_t mapping_size(const struct mapping *m)
 {
 	return atomic_load_explicit(&m->size, memory_order_acquire);
@@ -137,6 +146,8 @@ static inline int64_t mapping_size(const struct mapping *m)
 
 /* Records a writeback error (-errno). */
 void err_set(struct mapping *m, int error);
+/* The last one recorded, told or not; 0: none. */
+int err_last(const struct mapping *m);
 /* What an opening has to remember so that it is told of later errors, and of
  * an earlier one that nobody was told of. */
 uint32_t err_sample(struct mapping *m);

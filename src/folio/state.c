@@ -101,3 +101,14 @@ void folio_wait(struct folio *f, unsigned bits)
 	while (folio_test(f, bits))
 		folio_sleep(f, bits);
 }
+
+void folio_lock_idle(struct folio *f)
+{
+	for (;;) {
+		folio_wait(f, FOLIO_WRITEBACK | FOLIO_FILLING);
+		folio_lock(f);
+		if (!folio_test(f, FOLIO_WRITEBACK | FOLIO_FILLING))
+			return;
+		folio_unlock(f);
+	}
+}

@@ -55,6 +55,10 @@ void folio_lock(struct folio *f);
 bool folio_try_lock(struct folio *f);
 void folio_unlock(struct folio *f);
 
+/* Locks the folio with neither writeback nor a fill in flight. Never wait for a
+ * fill with the lock held: its end takes it. */
+void folio_lock_idle(struct folio *f);
+
 /* Sleeps until none of the bits (FOLIO_WRITEBACK, FOLIO_FILLING) is set. */
 void folio_wait(struct folio *f, unsigned bits);
 /* Clears bits and wakes those who wait for them. */
@@ -107,11 +111,27 @@ void folio_edge_to_dirty(struct folio *f) REQUIRES(f);
  */
 bool folio_try_remove(struct folio *f, bool behind) REQUIRES(f);
 
+/*
+ * Takes a locked folio, not under writeback or filling, out of its mapping
+ * whatever else its state: what is dirty in it is lost, who maps it keeps the
+ * memory until he unmaps it. The caller's references stay.
+ */
+void folio_remove(struct folio *f) REQUIRES(f);
+
 /* The two halves of that, for several folios in one section; an emptied
  * mapping's reference is the caller's to put. */
 bool folio_unlink(struct mapping *m, struct folio *f, bool behind)
 	REQUIRES(m->index_lock) REQUIRES(f);
 void folio_bury(struct mapping *m, struct folio *f) REQUIRES(f);
+
+/*
+ * Splits a locked folio to the mapping's smallest size, so that an edge can be
+ * taken out of it or a range emptied exactly: split.c. Every part inherits
+ * state, mark and its share of the per-block state. false: it is mapped, in
+ * use, under writeback or not wholly valid where that matters. The caller keeps
+ * lock and reference of the first part; the others are unlocked.
+ */
+bool folio_split(struct folio *f) MUST_CHECK REQUIRES(f);
 
 /* ---- dropping behind: drop.c ---- */
 
@@ -128,9 +148,5 @@ unsigned long wb_run_drops(struct wb *wb);
 
 /* Moves a mapping to another domain with everything counted. */
 void mapping_move_wb(struct mapping *m, struct wb *to);
-
-/* Checks one mapping's index against its folios and adds what it finds dirty
- * to sums (reclaimable, edge_dirty, dontcache_dirty, writeback). */
-int mapping_check(struct mapping *m, long sums[4]);
 
 #endif

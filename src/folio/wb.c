@@ -92,6 +92,7 @@ void wb_kick(struct wb *wb)
 
 void wb_list(struct wb *wb, struct mapping *m)
 {
+	mapping_get(m);
 	m->listed = true;
 	m->dirtied_ns = clock_ns();
 	mutex_lock(&wb->lock);
@@ -107,7 +108,6 @@ struct mapping *wb_take(struct wb *wb)
 	if (!cds_list_empty(&wb->b_io)) {
 		m = cds_list_first_entry(&wb->b_io, struct mapping, wb_node);
 		cds_list_del_init(&m->wb_node);
-		mapping_get(m);
 	}
 	mutex_unlock(&wb->lock);
 	return m;
@@ -132,13 +132,15 @@ void wb_queue_io(struct wb *wb, uint64_t older_than)
 	mutex_unlock(&wb->lock);
 }
 
-void wb_give_back(struct wb *wb, struct mapping *m, bool more)
+void wb_give_back(struct mapping *m, bool more)
 {
+	struct wb *wb;
+	bool listed;
+
 	mutex_lock(&m->index_lock);
-	if (!index_any(&m->index, TAG_DIRTY)) {
-		m->listed = false;
-	} else {
-		/* Its wb, which may have changed meanwhile. */
+	m->listed = listed = index_any(&m->index, TAG_DIRTY);
+	if (listed) {
+		/* Its wb may have changed meanwhile. */
 		wb = m->wb;
 		mutex_lock(&wb->lock);
 		if (more) {
@@ -150,7 +152,25 @@ void wb_give_back(struct wb *wb, struct mapping *m, bool more)
 		mutex_unlock(&wb->lock);
 	}
 	mutex_unlock(&m->index_lock);
-	mapping_put(m);
+	if (!listed)
+		mapping_put(m);
+}
+
+void wb_unlist(struct mapping *m)
+{
+	bool unlisted = false;
+
+	mutex_lock(&m->index_lock);
+	if (m->listed && !index_any(&m->index, TAG_DIRTY)) {
+		mutex_lock(&m->wb->lock);
+		unlisted = !cds_list_empty(&m->wb_node);
+		cds_list_del_init(&m->wb_node);
+		mutex_unlock(&m->wb->lock);
+		m->listed = !unlisted;
+	}
+	mutex_unlock(&m->index_lock);
+	if (unlisted)
+		mapping_put(m);
 }
 
 bool wb_has_io(struct wb *wb)

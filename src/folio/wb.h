@@ -118,11 +118,12 @@ bool wb_start(struct wb *wb, enum wb_state bit);
 /* The kick of an uncached write that does not sync. */
 void wb_kick(struct wb *wb);
 
-/* Puts a file that just got its first DIRTY tag on b_dirty. The caller holds
- * the mapping's index lock and saw m->listed false. */
+/* Puts a file that just got its first DIRTY tag on b_dirty, with a reference.
+ * The caller holds the mapping's index lock and saw m->listed false. */
 void wb_list(struct wb *wb, struct mapping *m);
 
-/* Takes the oldest file of b_io for writing, with a reference; NULL: none. */
+/* Takes the oldest file of b_io for writing, with the list's reference; NULL:
+ * none. It stays m->listed. */
 struct mapping *wb_take(struct wb *wb);
 
 /* Refills b_io, if empty, from b_more_io and what of b_dirty became dirty
@@ -130,10 +131,14 @@ struct mapping *wb_take(struct wb *wb);
 void wb_queue_io(struct wb *wb, uint64_t older_than);
 
 /*
- * Ends what wb_take() began: unlists the file if nothing eligible is left in
- * it, else puts it on b_more_io (more) or back on b_dirty. Puts the reference.
+ * Ends what wb_take() began: unlists the file, and puts the reference, if
+ * nothing eligible is left in it; else puts it on b_more_io (more) or back on
+ * b_dirty.
  */
-void wb_give_back(struct wb *wb, struct mapping *m, bool more);
+void wb_give_back(struct mapping *m, bool more);
+
+/* Unlists a file that has nothing eligible left, unless a flusher has it. */
+void wb_unlist(struct mapping *m);
 
 bool wb_has_io(struct wb *wb);
 

@@ -20,9 +20,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Renames that somebody would have to do at the worst moment in a row. */
-#define TRIES_MAX 100
-
 static int open_beneath(int dir_fd, const char *name, int flags, mode_t mode)
 {
 	struct open_how how = {
@@ -30,12 +27,8 @@ static int open_beneath(int dir_fd, const char *name, int flags, mode_t mode)
 		.mode = flags & O_CREAT ? mode & 07777 : 0,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
 	};
-	int fd, tries = 0;
+	int fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
 
-	/* A rename meanwhile may hide whether ".." stays below: -EAGAIN. */
-	do {
-		fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
-	} while (fd < 0 && errno == EAGAIN && ++tries < TRIES_MAX);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -43,24 +43,21 @@ struct xdr_in {
 	const uint8_t *tail_end;
 };
 
-/* A message in one buffer; NULL if len is 0. */
+/* A message in one buffer. */
 static inline void xdr_in_init(struct xdr_in *in, const void *buf, size_t len)
 {
-	/* Even adding 0 to a null pointer is undefined. */
-	const uint8_t *p = buf ? buf : (const void *)"";
-
-	*in = (struct xdr_in){ .p = p, .end = p + len };
+	*in = (struct xdr_in){ .p = buf, .end = (const uint8_t *)buf + len };
 }
 
 /* What follows the buffer given to xdr_in_init(): the vector, which must stay
- * in place, then tail (NULL: none). */
+ * in place, then tail. */
 static inline void xdr_in_append(struct xdr_in *in, const struct iovec *iov,
 				 int nr_iov, const void *tail, size_t tail_len)
 {
 	in->iov = iov;
 	in->nr_iov = nr_iov;
 	in->tail = tail;
-	in->tail_end = tail ? (const uint8_t *)tail + tail_len : NULL;
+	in->tail_end = (const uint8_t *)tail + tail_len;
 }
 
 /* Bytes not yet read, in all pieces. */

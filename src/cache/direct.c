@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Direct reads and writes: past the cache, but never at odds with it.
+ *
+ * A direct write closes its range, writes out and removes what is cached there,
+ * writes, and opens the range again. While it is closed no folio is made in it,
+ * so nothing old can be read in, dirtied or written back over it. If a folio
+ * cannot be removed, because somebody just dirtied or maps it, the write is
+ * served by the cache, which is counted and traced.
+ */
+#include "cache/io.h"
+
+#include "base/trace.h"
+#include "cache/invalidate.h"
+#include "cache/xfer.h"
+#include "writeback/throttle.h"
+#include "writeback/writeout.h"
+
+#include <errno.h>
+
+static uint64_t first_page(const struct mapping *m, int64_t off)
+{
+	return align_down(off, m->unit) >> PAGE_SHIFT;
+}
+
+static uint64_t last_page(const struct mapping *m, int64_t off, size_t len)
+{
+	uint64_t end = (uint64_t)off + len;
+
+	return (align_down(end - 1, m->unit) + m->unit - 1) >> PAGE_SHIFT;
+}
+
+/* The size is raised first, so that the device write does not extend the file:
+ * concurrent readers may see zeros until it has come. */
+static ssize_t write_closed(struct mapping *m, struct iter *it, int64_t off,
+			    size_t len)
+{
+	int64_t floor;
+	ssize_t n;
+	int err;
+
+	mapping_raise_size(m, off + len);
+	floor = align_down(mapping_size(m), m->attr.block);
+	err = m->bdi->store->ops->prepare(m->sf, off, len, floor,
+					  !atomic_load(&m->sparse));
+	if (err)
+		return err;
+	mapping_raise_store_size(m, floor);
+	n = xfer(m, TR_IO_WRITE, it, off, len);
+	if (n > 0)
+		atomic_fetch_add(&m->changes, 1);
+	return n;
+}
+
+static ssize_t fall_back(struct mapping *m, struct iter *it, int64_t off,
+			 size_t len, unsigned flags, bool *fell_back)
+{
+	*fell_back = true;
+	cache_count(m->cache, COUNT_DIRECT_FALLBACKS, 1);
+	TRACE(iomap_dio_invalidate_fail, .ino = m->id.ino, .offset = off,
+	      .len = len);
+	return cache_write(m, it, off, len, flags & ~TR_DIRECT);
+}
+
+ssize_t cache_write_direct(struct mapping *m, struct iter *it, int64_t off,
+			   size_t len, unsigned flags, bool *fell_back)
+{
+	uint64_t first = first_page(m, off), last = last_page(m, off, len);
+	struct closed_range closed;
+	ssize_t n;
+	int err;
+
+	*fell_back = false;
+	if (flags & TR_NOWAIT)
+		return -EAGAIN; /* a device write is always waited for */
+	gate_enter(m);
+	range_close(m, &closed, first, last);
+	err = cache_invalidate(m, first, last, true);
+	n = err ? err : write_closed(m, it, off, len);
+	range_open(m, &closed);
+	gate_leave(m);
+	if (err == -EBUSY)
+		return fall_back(m, it, off, len, flags, fell_back);
+	return n;
+}
+
+ssize_t cache_read_direct(struct mapping *m, struct iter *it, int64_t off,
+			  size_t len, unsigned flags)
+{
+	struct page_range range = { off >> PAGE_SHIFT, last_page(m, off, len) };
+	int64_t size = mapping_size(m);
+	ssize_t n;
+	int err;
+
+	if (off >= size)
+		return 0;
+	if (flags & TR_NOWAIT)
+		return -EAGAIN;
+	err = writeout_wait(m, &range, 1);
+	if (err)
+		return err;
+	n = xfer(m, TR_IO_READ, it, off, len);
+	/* The store may end before the file in memory does, or have a block
+	 * more than it. */
+	return n < 0 ? n : min_of((int64_t)n, size - off);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Openings, for front ends that open a store's file in their own way.
+ */
+#ifndef TR_CACHE_FILE_H
+#define TR_CACHE_FILE_H
+
+#include "folio/mapping.h"
+
+/* Closed openings kept before one is used again. */
+#define FILES_KEPT 64
+
+/*
+ * Makes an opening of a store's file that the caller has opened, and takes it
+ * over, also on failure. flags: O_RDONLY, O_WRONLY or O_RDWR.
+ */
+int cache_file_open(struct tr_cache *c, struct tr_store *store,
+		    struct tr_store_file *sf, int flags,
+		    struct tr_file **out) MUST_CHECK;
+
+struct mapping *cache_file_mapping(struct tr_file *f);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Sync with group commit.
+ *
+ * Callers of one file line up. Whoever finds no leader leads: it gathers, until
+ * as many have joined as the last group had, at most for half the time a sync
+ * takes (a group that waits for its members to come back is larger, and the
+ * device sync the same: measured elsewhere 872-993 MiB/s against 483-564). Then
+ * it takes the line as it is, writes out all their ranges as one, syncs the
+ * device once, and tells everybody. Those who came later have their data
+ * written perhaps, but not covered: they are the next group.
+ *
+ * The device sync is left out if nothing changed on the device since the last
+ * good one began. A failed one may have lost everything written since then:
+ * that is an error to all of the group and to every opening, and a new loss
+ * generation.
+ */
+#include "cache/io.h"
+
+#include "base/clock.h"
+#include "writeback/writeout.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+/* Callers of one group: as many as a busy server has workers. */
+#define GROUP_MAX 64
+
+struct sync_waiter {
+	struct cds_list_head node;
+	struct page_range range;
+	bool meta;
+	bool done;
+	int err;
+};
+
+/* The group: taken from the line under the lock. */
+struct group {
+	struct sync_waiter *w[GROUP_MAX];
+	struct page_range range[GROUP_MAX];
+	unsigned nr;
+	bool meta;
+};
+
+static void gather(struct mapping *m)
+{
+	struct sync_state *s = &m->sync;
+	unsigned want;
+	uint64_t until;
+
+	mutex_lock(&s->lock);
+	want = s->last_group;
+	until = clock_ns() + s->sync_ns / 2;
+	mutex_unlock(&s->lock);
+	if (want > 1)
+		wait_event_until(&s->joined,
+				 atomic_load(&s->nr_waiting) >= want, until);
+}
+
+static void take_line(struct sync_state *s, struct group *g)
+{
+	struct sync_waiter *w, *next;
+
+	mutex_lock(&s->lock);
+	cds_list_for_each_entry_safe (w, next, &s->waiting, node) {
+		if (g->nr == GROUP_MAX)
+			break;
+		cds_list_del(&w->node);
+		g->range[g->nr] = w->range;
+		g->meta |= w->meta;
+		g->w[g->nr++] = w;
+	}
+	atomic_fetch_sub(&s->nr_waiting, g->nr);
+	mutex_unlock(&s->lock);
+}
+
+/* Makes durable what has changed on the device so far. */
+static int device_sync(struct mapping *m, bool meta)
+{
+	unsigned long changes = atomic_load(&m->changes);
+	bool needed =
+		changes != atomic_load(meta ? &m->meta_durable : &m->durable);
+	int err;
+
+	if (!needed)
+		return 0;
+	counter_add(&m->bdi->totals[BDI_SYNCS], 1);
+	err = m->bdi->store->ops->sync(m->sf, !meta);
+	if (err) {
+		err_set(m, err);
+		atomic_fetch_add(&m->loss, 1);
+		return err;
+	}
+	atomic_store(&m->durable, changes);
+	if (meta)
+		atomic_store(&m->meta_durable, changes);
+	return 0;
+}
+
+static void lead(struct mapping *m)
+{
+	struct sync_state *s = &m->sync;
+	struct group g = { .nr = 0 };
+	uint64_t start;
+	uint32_t seen;
+	int err;
+
+	gather(m);
+	take_line(s, &g);
+	start = clock_ns();
+	seen = atomic_load(&m->err);
+	err = writeout_wait(m, g.range, g.nr);
+	err = device_sync(m, g.meta) ?: err;
+	if (!err && atomic_load(&m->err) != seen)
+		err = err_last(m);
+	mutex_lock(&s->lock);
+	for (unsigned i = 0; i < g.nr; i++) {
+		g.w[i]->err = err;
+		g.w[i]->done = true;
+	}
+	s->last_group = g.nr;
+	/* An eighth of the new on seven of the old: follows a device that
+	 * changes within some ten groups. */
+	s->sync_ns += ((int64_t)(clock_ns() - start) - (int64_t)s->sync_ns) / 8;
+	s->running = false;
+	mutex_unlock(&s->lock);
+	waitq_wake_all(&s->done);
+}
+
+/* Whether the caller is served or has become the leader. */
+static bool served(struct sync_state *s, struct sync_waiter *w, bool *leader)
+{
+	bool done;
+
+	mutex_lock(&s->lock);
+	done = w->done;
+	*leader = !done && !s->running;
+	if (*leader)
+		s->running = true;
+	mutex_unlock(&s->lock);
+	return done || *leader;
+}
+
+int cache_sync_range(struct mapping *m, int64_t off, int64_t len, bool meta)
+{
+	struct sync_state *s = &m->sync;
+	struct sync_waiter w = { .meta = meta };
+	uint64_t last = len && off <= TR_OFFSET_MAX - len ? off + len - 1
+							  : TR_OFFSET_MAX;
+	bool leader;
+
+	w.range.first = off >> PAGE_SHIFT;
+	w.range.last = last >> PAGE_SHIFT;
+	mutex_lock(&s->lock);
+	cds_list_add_tail(&w.node, &s->waiting);
+	atomic_fetch_add(&s->nr_waiting, 1);
+	mutex_unlock(&s->lock);
+	waitq_wake_all(&s->joined);
+	cache_count(m->cache, COUNT_SYNC_CALLS, 1);
+	for (;;) {
+		wait_event(&s->done, served(s, &w, &leader));
+		if (!leader)
+			return w.err;
+		lead(m);
+	}
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Cached and uncached writes.
+ *
+ * A write goes folio by folio: get it locked (made as large as what the write
+ * covers wholly), make valid what the write leaves of a block, copy, record
+ * what became valid, dirty and covered, unlock. Writers of different folios
+ * meet only in the index lock, for a moment.
+ *
+ * An uncached write that covers a unit partly treats it as an edge: nothing is
+ * read, its coverage grows, and the write that completes it marks it. A whole
+ * unit that it brings in is drop-behind from the start; one that was cached
+ * before stays.
+ */
+#include "cache/io.h"
+
+#include "cache/lookup.h"
+#include "folio/blocks.h"
+#include "folio/edge.h"
+#include "writeback/fill.h"
+#include "writeback/throttle.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* Bytes between two looks at the dirty limits. */
+#define THROTTLE_STEP (1u << 20)
+
+/* A write that starts so far beyond end of file leaves a hole on purpose;
+ * records of many writers do not arrive in order, but closer. */
+#define SPARSE_GAP (16 << 20)
+
+/* One folio's part of a write: [from, to) in it. */
+struct part {
+	struct mapping *m;
+	struct folio *f;
+	size_t from, to;
+	unsigned flags;
+};
+
+static bool is_whole(const struct part *p)
+{
+	return !p->from && p->to == folio_len(p->f);
+}
+
+int cache_make_ordinary(struct mapping *m, struct folio *f, bool nowait)
+{
+	int err;
+
+	if (!f->edge)
+		return 0;
+	if (nowait && !folio_test(f, FOLIO_UPTODATE))
+		return -EAGAIN;
+	err = fill_locked(m, f);
+	if (err || f->mapping != m)
+		return err;
+	if (f->edge) {
+		cache_count(m->cache, COUNT_EDGES_DETACHED, 1);
+		edge_detach(m, f);
+	}
+	return 0;
+}
+
+/* Reads the block at byte at of the folio, if it is not valid. */
+static int read_block(struct part *p, size_t at)
+{
+	struct mapping *m = p->m;
+	size_t block = m->attr.block, from = align_down(at, block);
+	int err;
+
+	if (block > folio_len(p->f))
+		from = 0, block = folio_len(p->f);
+	if (blocks_uptodate(m, p->f, from, from + block))
+		return 0;
+	if (p->flags & TR_NOWAIT)
+		return -EAGAIN;
+	err = fill_read(m, (p->f->idx << PAGE_SHIFT) + from,
+			(char *)folio_data(p->f) + from, block);
+	if (!err)
+		blocks_set_uptodate(m, p->f, from, from + block);
+	return err;
+}
+
+/* Reads everything of the folio that is not valid. */
+static int read_rest(struct mapping *m, struct folio *f)
+{
+	size_t from = 0, to = folio_len(f);
+	int err = 0;
+
+	while (!err && blocks_next_missing(m, f, &from, &to)) {
+		err = fill_read(m, (f->idx << PAGE_SHIFT) + from,
+				(char *)folio_data(f) + from, to - from);
+		if (!err)
+			blocks_set_uptodate(m, f, from, to);
+		from = to;
+		to = folio_len(f);
+	}
+	return err;
+}
+
+/* Makes valid what the blocks at both ends of the part hold besides it. */
+static int prepare_cached(struct part *p)
+{
+	struct mapping *m = p->m;
+	struct folio *f = p->f;
+	size_t block = m->attr.block;
+	int err = 0;
+
+	if (is_whole(p))
+		return 0;
+	if (folio_test(f, FOLIO_UPTODATE)) {
+		/* So that not all of it is written back; if there is no
+		 * memory for that, all of it is. */
+		if (!f->blocks && !folio_test(f, FOLIO_DIRTY))
+			(void)!blocks_make(m, f);
+		return 0;
+	}
+	if (!f->blocks && !blocks_make(m, f) && blocks_nr(m, f) > 1)
+		return p->flags & TR_NOWAIT ? -EAGAIN : read_rest(m, f);
+	if (p->from % block)
+		err = read_block(p, p->from);
+	if (!err && p->to % block)
+		err = read_block(p, p->to);
+	return err;
+}
+
+/* After the copy of a part that is not an edge's. */
+static void finish_cached(struct part *p)
+{
+	blocks_set_uptodate(p->m, p->f, p->from, p->to);
+	blocks_set_dirty(p->m, p->f, p->from, p->to);
+}
+
+/* The edge's coverage cannot be kept: read the rest now and let it go. */
+static int lose_coverage(struct part *p, bool *edge)
+{
+	int err;
+
+	*edge = false;
+	if (p->flags & TR_NOWAIT)
+		return -EAGAIN;
+	cache_count(p->m->cache, COUNT_LAZY_FILLS, 1);
+	err = fill_locked(p->m, p->f);
+	if (err)
+		return err;
+	if (p->f->mapping == p->m && folio_test(p->f, FOLIO_EDGE))
+		edge_retire(p->m, p->f);
+	return 1;
+}
+
+/*
+ * Makes a folio of the smallest size an edge, if this uncached write is to
+ * treat it so. *edge says whether.
+ */
+static int prepare_edge(struct part *p, bool *edge)
+{
+	struct mapping *m = p->m;
+	struct folio *f = p->f;
+	int err;
+
+	*edge = f->edge;
+	if (*edge && edge_reserve(m, f))
+		return 0;
+	if (*edge)
+		return lose_coverage(p, edge);
+	/* Brought in by an uncached write and complete; or an ordinary page
+	 * that cannot be split or dropped. */
+	if (folio_test(f, FOLIO_DROPBEHIND) || f->order != m->min_order ||
+	    atomic_load(&f->maps))
+		return prepare_cached(p);
+	if (f->blocks && !folio_test(f, FOLIO_UPTODATE)) {
+		if (p->flags & TR_NOWAIT)
+			return -EAGAIN;
+		err = read_rest(m, f);
+		if (err)
+			return err;
+	}
+	*edge = edge_attach(m, f);
+	if (*edge)
+		return 0;
+	cache_count(m->cache, COUNT_LAZY_FILLS, 1);
+	return prepare_cached(p);
+}
+
+/* After the copy of an edge's part. */
+static void finish_edge(struct part *p)
+{
+	blocks_set_dirty(p->m, p->f, p->from, p->to);
+	(void)edge_cover(p->m, p->f, p->from, p->to, p->flags & IO_DEFER);
+}
+
+/* Everything before the copy. 1: the folio is no longer what it was: again. */
+static int prepare(struct part *p, bool partial, bool *edge)
+{
+	struct mapping *m = p->m;
+	struct folio *f = p->f;
+	bool uncached = p->flags & TR_DONTCACHE;
+	int err;
+
+	*edge = false;
+	if (uncached && partial && f->order > m->min_order && folio_split(f))
+		return 1;
+	if (uncached && (partial || f->edge))
+		err = prepare_edge(p, edge);
+	else if (uncached)
+		err = prepare_cached(p);
+	else
+		err = cache_make_ordinary(m, f, p->flags & TR_NOWAIT)
+			      ?: f->mapping == m ? prepare_cached(p)
+						 : 1;
+	return err;
+}
+
+/* Writes into one folio. Bytes, 0 to try again, or -errno. */
+static ssize_t write_part(struct mapping *m, struct iter *it, int64_t off,
+			  size_t len, unsigned flags)
+{
+	struct part p = { .m = m, .flags = flags };
+	size_t in_unit = off & (m->unit - 1);
+	bool partial = in_unit || len < m->unit, edge;
+	size_t span = partial ? min_of(m->unit - in_unit, len)
+			      : align_down(len, m->unit);
+	unsigned get = GET_LOCK | GET_CREAT | GET_STABLE;
+	int err;
+
+	if (flags & TR_DONTCACHE)
+		get |= GET_DONTCACHE | (partial ? GET_EDGE : 0);
+	if (flags & TR_NOWAIT)
+		get |= GET_NOWAIT;
+	err = cache_get_folio(m, off >> PAGE_SHIFT, get, span, &p.f);
+	if (err)
+		return err;
+	p.from = off - (p.f->idx << PAGE_SHIFT);
+	p.to = min_of(p.from + span, folio_len(p.f));
+	err = prepare(&p, partial, &edge);
+	if (!err) {
+		iter_copy_from(it, (char *)folio_data(p.f) + p.from,
+			       p.to - p.from);
+		if (edge)
+			finish_edge(&p);
+		else
+			finish_cached(&p);
+		mapping_raise_size(m, off + (p.to - p.from));
+		folio_mark_dirty(p.f, 0);
+	}
+	folio_unlock(p.f);
+	folio_put(p.f, m->cache);
+	return err < 0 ? err : err ? 0 : (ssize_t)(p.to - p.from);
+}
+
+ssize_t cache_write_inside(struct mapping *m, struct iter *it, int64_t off,
+			   size_t len, unsigned flags)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	if (off > mapping_size(m) + SPARSE_GAP)
+		atomic_store(&m->sparse, true);
+	while (done < len) {
+		n = write_part(m, it, off + done, len - done, flags);
+		if (n < 0)
+			return done ? (ssize_t)done : n;
+		done += n;
+	}
+	return done;
+}
+
+static void kick(struct mapping *m)
+{
+	struct wb *wb;
+
+	/* The wb may be retired with its group as soon as the lock is open. */
+	mutex_lock(&m->index_lock);
+	wb = m->wb;
+	wb_get(wb);
+	mutex_unlock(&m->index_lock);
+	wb_kick(wb);
+	wb_put(wb);
+}
+
+/* One step of a write: at most so much that the limits are kept. */
+static ssize_t write_step(struct mapping *m, struct iter *it, int64_t off,
+			  size_t len, unsigned flags)
+{
+	unsigned long pages = (len + 2 * PAGE_SIZE - 1) / PAGE_SIZE;
+	bool uncached = flags & TR_DONTCACHE, nowait = flags & TR_NOWAIT;
+	ssize_t n;
+	int err = throttle_write(m, pages, uncached, nowait);
+
+	if (err)
+		return err;
+	if (nowait && !gate_try_enter(m))
+		return -EAGAIN;
+	if (!nowait)
+		gate_enter(m);
+	n = cache_write_inside(m, it, off, len, flags);
+	gate_leave(m);
+	if (n > 0 && uncached && !(flags & IO_DEFER))
+		kick(m);
+	return n;
+}
+
+ssize_t cache_write(struct mapping *m, struct iter *it, int64_t off, size_t len,
+		    unsigned flags)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		size_t step = min_of(len - done, (size_t)THROTTLE_STEP);
+
+		n = write_step(m, it, off + done, step, flags);
+		if (n < 0)
+			return done ? (ssize_t)done : n;
+		done += n;
+		if ((size_t)n < step)
+			break;
+	}
+	return done;
+}
+
+void cache_edge_complete(struct mapping *m, int64_t off)
+{
+	struct folio *f = cache_find(m, off >> PAGE_SHIFT);
+
+	if (!f)
+		return;
+	if (folio_test(f, FOLIO_COMPLETE)) {
+		folio_lock(f);
+		if (f->mapping == m)
+			edge_complete(m, f);
+		folio_unlock(f);
+		/* Clean already: nobody else will come to drop it. */
+		folios_drop_behind(m, &f, 1);
+	}
+	folio_put(f, m->cache);
+}
+
+void cache_write_end(struct mapping *m, int64_t off, size_t len, bool synced)
+{
+	if (!len)
+		return;
+	cache_edge_complete(m, off);
+	if ((off + len - 1) / m->unit != (uint64_t)off / m->unit)
+		cache_edge_complete(m, off + len - 1);
+	if (!synced)
+		kick(m);
+}

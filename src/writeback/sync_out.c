@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Writing out what a sync needs, and waiting for it: tag, fill, write, wait.
+ *
+ * What is dirty when the sync begins is tagged TOWRITE; later dirtying of other
+ * folios does not prolong it. Incomplete edges are filled first, all together,
+ * so that the writes that follow are not cut up by them.
+ */
+#include "writeback/writeout.h"
+
+#include "base/mem.h"
+#include "folio/edge.h"
+#include "folio/state.h"
+#include "writeback/fill.h"
+
+#include <limits.h>
+
+/* Folios handled in one section of the index lock. */
+#define SYNC_BATCH 64
+
+/* Device writes of one sync in flight: its leader is one of many. */
+#define SYNC_DEPTH 16
+
+/* Tags what is dirty in the range. Returns whether anything is. */
+static bool tag_dirty(struct mapping *m, const struct page_range *r,
+		      enum index_tag tag)
+{
+	struct folio *f[SYNC_BATCH];
+	uint64_t at = r->first;
+	bool any = false;
+	unsigned nr;
+
+	do {
+		mutex_lock(&m->index_lock);
+		nr = index_next_tags(&m->index, &at, r->last, tag, f,
+				     SYNC_BATCH);
+		for (unsigned i = 0; i < nr; i++)
+			index_tag(&m->index, f[i]->idx, TAG_TOWRITE);
+		mutex_unlock(&m->index_lock);
+		any |= nr > 0;
+	} while (nr && at <= r->last);
+	return any;
+}
+
+/* Fills the incomplete edges of the range that are dirty. */
+static int fill_range(struct mapping *m, const struct page_range *r)
+{
+	struct folio *f[SYNC_BATCH];
+	uint64_t at = r->first;
+	unsigned nr, todo;
+	int err = 0;
+
+	do {
+		mutex_lock(&m->index_lock);
+		nr = index_next_tags(&m->index, &at, r->last, TAG_EDGE, f,
+				     SYNC_BATCH);
+		todo = 0;
+		for (unsigned i = 0; i < nr; i++)
+			if (!folio_test(f[i], FOLIO_UPTODATE)) {
+				folio_get(f[i]);
+				f[todo++] = f[i];
+			}
+		mutex_unlock(&m->index_lock);
+		if (todo)
+			err = fill_edges(m, f, todo) ?: err;
+		for (unsigned i = 0; i < todo; i++)
+			folio_put(f[i], m->cache);
+	} while (nr && at <= r->last);
+	return err;
+}
+
+void writeout_wait_in_flight(struct mapping *m, uint64_t first, uint64_t last)
+{
+	struct folio *f[SYNC_BATCH];
+	unsigned nr;
+
+	do {
+		mutex_lock(&m->index_lock);
+		nr = index_next_tags(&m->index, &first, last, TAG_WRITEBACK, f,
+				     SYNC_BATCH);
+		for (unsigned i = 0; i < nr; i++)
+			folio_get(f[i]);
+		mutex_unlock(&m->index_lock);
+		for (unsigned i = 0; i < nr; i++) {
+			folio_wait(f[i], FOLIO_WRITEBACK);
+			folio_put(f[i], m->cache);
+		}
+	} while (nr && first <= last);
+}
+
+int writeout_wait(struct mapping *m, const struct page_range *r, unsigned nr)
+{
+	struct writeout wo = { .tag = TAG_TOWRITE,
+			       .first = UINT64_MAX,
+			       .nr_pages = LONG_MAX,
+			       .wait = true,
+			       .tail = true };
+	bool any = false, edges;
+	struct writer *w;
+	int err = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		any |= tag_dirty(m, &r[i], TAG_DIRTY);
+		edges = tag_dirty(m, &r[i], TAG_EDGE);
+		if (edges)
+			err = fill_range(m, &r[i]) ?: err;
+		any |= edges;
+		wo.first = min_of(wo.first, r[i].first);
+		wo.last = max_of(wo.last, r[i].last);
+	}
+	if (any) {
+		int failed = writer_create(m->bdi, SYNC_DEPTH, &w);
+
+		if (failed)
+			return failed;
+		writeout(w, m, &wo);
+		writer_destroy(w);
+	}
+	for (unsigned i = 0; i < nr; i++)
+		writeout_wait_in_flight(m, r[i].first, r[i].last);
+	return err;
+}
