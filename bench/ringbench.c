@@ -4,7 +4,7 @@
  * reads) of one file through one queue, with a fixed number in flight, as a
  * flusher issues them.
  *
- *	ringbench DIR [engine=uring|threads] [op=write|read] [mib=N] [io=BYTES]
+ *	ringbench DIR|ram [engine=uring|threads] [op=write|read] [mib=N] [io=BYTES]
  *		  [vec=BYTES] [depth=N] [register=0|1] [dense=0|1]
  *		  [fresh=0|1] [rounds=N]
  *
@@ -193,14 +193,18 @@ int main(int argc, char **argv)
 	    a.depth < 1 || a.depth > DEPTH_MAX)
 		die("io, vec or depth", -EINVAL);
 	options.engine = a.engine;
-	err = tr_store_host_open(argv[1], &options, &store);
+	if (!strcmp(argv[1], "ram"))
+		err = tr_store_ram_create(NULL, &store);
+	else
+		err = tr_store_host_open(argv[1], &options, &store);
 	if (err)
 		die(argv[1], err);
 	arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (arena == MAP_FAILED)
 		die("mmap", -errno);
-	if (a.registered && store->ops->add_memory(store, arena, ARENA))
+	if (a.registered && (!store->ops->add_memory ||
+			     store->ops->add_memory(store, arena, ARENA)))
 		fprintf(stderr, "ringbench: not registered\n");
 	run.args = &a;
 	err = store->ops->open(store, "ringbench.tmp", O_RDWR | O_CREAT, 0600,

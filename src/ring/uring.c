@@ -237,26 +237,40 @@ static unsigned reap(struct uring_queue *q)
 	return nr;
 }
 
+/* Submits what is there and sleeps until nr more have completed, or less if
+ * the kernel will not take all of it. */
+static void submit_and_sleep(struct uring_queue *q, unsigned nr)
+{
+	unsigned inside = q->nr_flight - q->nr_backlog;
+	struct io_uring_cqe *cqe;
+	int err = -EAGAIN;
+
+	if (inside)
+		err = io_uring_submit_and_wait(&q->u, min_of(nr, inside));
+	if (err >= 0 || err == -EINTR)
+		return;
+	/* What is in the kernel will make room; without that time may. */
+	if (io_uring_sq_ready(&q->u) < inside)
+		(void)io_uring_wait_cqe(&q->u, &cqe);
+	else
+		clock_sleep(PAUSE_NS);
+}
+
 static unsigned uring_wait(struct ring_queue *base, unsigned min)
 {
 	struct uring_queue *q = (struct uring_queue *)base;
-	unsigned nr = 0, ready, inside;
+	unsigned nr = 0;
 
 	min = min_of(min, q->nr_flight);
 	fill(q);
-	ready = io_uring_cq_ready(&q->u);
-	if (ready >= min)
+	if (io_uring_cq_ready(&q->u) >= min)
 		uring_submit(base);
 	for (;;) {
 		nr += reap(q);
 		if (nr >= min)
 			return nr;
 		fill(q);
-		inside = q->nr_flight - q->nr_backlog;
-		if (!inside || (io_uring_submit_and_wait(
-					&q->u, min_of(min - nr, inside)) < 0 &&
-				io_uring_sq_ready(&q->u) == inside))
-			clock_sleep(PAUSE_NS);
+		submit_and_sleep(q, min - nr);
 	}
 }
 
