@@ -32,6 +32,7 @@ enum lock_rank {
 	LOCK_EXPORTS, /* export table */
 	LOCK_CONN, /* one connection */
 	LOCK_FILES, /* file table of a front end */
+	LOCK_FILE, /* one of its files */
 	LOCK_CACHE, /* a cache's table of mappings */
 	LOCK_SYNC, /* a mapping's group commit */
 	LOCK_SIZE, /* a mapping's size and truncation state */

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Openings in the cache.
+ *
+ * Happy path: the opening exists, a user is counted. Else one caller switches:
+ * it opens the file by its descriptor in /proc, under the server's own ids
+ * (rights were checked by the caller), and hands it to the store.
+ *
+ *	none --switch--> read-only --switch--> writable
+ *
+ * A file is opened for writing at once where the host permits it, because a
+ * mapping keeps the descriptor it began with; while somebody executes it, it is
+ * opened for reading.
+ *
+ * Invariants: io changes only while io_switching is set, and only one caller
+ * sets it; nobody is inside (io_users is 0) when an opening is closed.
+ */
+#include "fs/fileio.h"
+
+#include "base/clock.h"
+#include "cache/file.h"
+#include "fs/attr.h"
+#include "store/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- opening ---- */
+
+static int open_data(struct fs_file *f, int flags)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOATIME);
+	/* O_NOATIME is for owners only. */
+	if (fd < 0 && errno == EPERM)
+		fd = open(path, flags | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_io(struct fs_file *f, bool write, struct tr_file **out,
+		   bool *writable)
+{
+	struct tr_store_file *sf;
+	int fd, ret;
+
+	*writable = true;
+	fd = open_data(f, O_RDWR);
+	if (fd < 0 && !write &&
+	    (fd == -ETXTBSY || fd == -EROFS || fd == -EACCES || fd == -EPERM)) {
+		*writable = false;
+		fd = open_data(f, O_RDONLY);
+	}
+	if (fd < 0)
+		return fd;
+	ret = host_store_open_fd(f->volume->store, fd, &sf);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	return cache_file_open(file_table_cache(f->table), f->volume->store, sf,
+			       *writable ? O_RDWR : O_RDONLY, out);
+}
+
+/* ---- users ---- */
+
+enum turn { TURN_WAIT, TURN_USE, TURN_SWITCH };
+
+/* Enters, or takes the right to switch, or has to wait. */
+static enum turn try_turn(struct fs_file *f, bool write, struct tr_file **out)
+{
+	bool good;
+	enum turn turn;
+
+	mutex_lock(&f->lock);
+	good = f->io && (f->io_writable || !write) && !f->io_stale;
+	if (f->io_switching) {
+		turn = TURN_WAIT;
+	} else if (good) {
+		f->io_users++;
+		*out = f->io;
+		turn = TURN_USE;
+	} else if (f->io_users) {
+		turn = TURN_WAIT;
+	} else {
+		f->io_switching = true;
+		turn = TURN_SWITCH;
+	}
+	mutex_unlock(&f->lock);
+	return turn;
+}
+
+/* Replaces the opening; who has io_switching set. */
+static int switch_io(struct fs_file *f, bool write)
+{
+	struct tr_file *old = f->io, *io = NULL;
+	bool writable = false;
+	int ret, error = 0;
+
+	if (old) {
+		error = tr_fsync(old);
+		(void)tr_file_close(old);
+	} else {
+		file_count_fds(f, FILEIO_FDS);
+	}
+	ret = open_io(f, write, &io, &writable);
+	if (!ret)
+		attr_record_host(f);
+
+	mutex_lock(&f->lock);
+	if (error)
+		cursor_error(&f->cursors, error);
+	f->io = io;
+	f->io_writable = writable;
+	f->io_stale = false;
+	f->io_switching = false;
+	if (io)
+		f->loss = tr_file_loss_generation(io);
+	mutex_unlock(&f->lock);
+	waitq_wake_all(&f->changed);
+	if (ret)
+		file_count_fds(f, -FILEIO_FDS);
+	return ret;
+}
+
+int fileio_start(struct fs_file *f, bool write, struct tr_file **out)
+{
+	enum turn turn;
+	int ret;
+
+	if (f->type == S_IFDIR)
+		return -EISDIR;
+	if (f->type != S_IFREG)
+		return -EINVAL;
+	for (;;) {
+		wait_event(&f->changed,
+			   (turn = try_turn(f, write, out)) != TURN_WAIT);
+		if (turn == TURN_USE)
+			return 0;
+		ret = switch_io(f, write);
+		if (ret)
+			return ret;
+	}
+}
+
+bool fileio_try_start(struct fs_file *f, struct tr_file **out)
+{
+	bool good;
+
+	mutex_lock(&f->lock);
+	good = f->io && !f->io_switching && !f->io_stale;
+	if (good) {
+		f->io_users++;
+		*out = f->io;
+	}
+	mutex_unlock(&f->lock);
+	return good;
+}
+
+void fileio_end(struct fs_file *f)
+{
+	bool last;
+
+	mutex_lock(&f->lock);
+	last = !--f->io_users;
+	mutex_unlock(&f->lock);
+	if (last)
+		waitq_wake_all(&f->changed);
+}
+
+void fileio_facts(struct tr_file *io, struct fileio_facts *out)
+{
+	const struct mapping *m = cache_file_mapping(io);
+	int64_t ns = atomic_load(&m->mtime_ns);
+
+	*out = (struct fileio_facts){
+		.size = mapping_size(m),
+		.mtime = { ns / (int64_t)NS_PER_S, ns % (int64_t)NS_PER_S },
+		.unit = m->unit,
+		.offset_align = m->attr.offset_align,
+		.mem_align = m->attr.mem_align,
+		.read_align = m->attr.read_align,
+	};
+}
+
+bool fileio_is_settled(struct tr_file *io)
+{
+	struct mapping *m = cache_file_mapping(io);
+	bool busy;
+
+	mutex_lock(&m->index_lock);
+	busy = index_any(&m->index, TAG_DIRTY) ||
+	       index_any(&m->index, TAG_EDGE) ||
+	       index_any(&m->index, TAG_WRITEBACK);
+	mutex_unlock(&m->index_lock);
+	return !busy;
+}
+
+void fileio_refresh(struct fs_file *f)
+{
+	mutex_lock(&f->lock);
+	f->io_stale = true;
+	mutex_unlock(&f->lock);
+}
+
+/* ---- closing ---- */
+
+int fileio_close(struct fs_file *f)
+{
+	struct timespec ts[2] = { { 0, UTIME_OMIT }, f->view.mtime };
+	int error, ret;
+
+	if (!f->io)
+		return 0;
+	error = f->gone ? 0 : tr_fsync(f->io);
+	ret = tr_file_close(f->io);
+	f->io = NULL;
+	/* The flush set it to now; clients were told the write's time. */
+	if (f->own && !f->gone)
+		(void)utimensat(f->fd, "", ts, AT_EMPTY_PATH);
+	return error ? error : ret;
+}
+
+void fileio_cancel(struct fs_file *f)
+{
+	struct tr_file *io;
+
+	atomic_store(&f->gone, true);
+	if (!fileio_try_start(f, &io))
+		return;
+	/* Nobody can ask for the bytes any more; errors concern nobody. */
+	(void)tr_truncate(io, 0);
+	fileio_end(f);
+}

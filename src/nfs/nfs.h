@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The NFS programs on the file layer: what a server gives to rpc/ at start.
+ *
+ *	nfs_create(fs, &nfs);
+ *	options.programs = nfs_programs(nfs, &options.nr_programs);
+ *
+ * NFSv3 and MOUNT v3 are served on every port alike. Programs that are not in
+ * the table (NLM, NFS_ACL) are answered PROG_UNAVAIL at once by rpc/: clients
+ * do without access lists, and a lock fails at once with ENOLCK.
+ */
+#ifndef TR_NFS_NFS_H
+#define TR_NFS_NFS_H
+
+#include "fs/server.h"
+#include "nfs/buffers.h"
+#include "rpc/call.h"
+
+#define NFS_PROGRAM 100003u
+#define MOUNT_PROGRAM 100005u
+
+struct nfs {
+	struct fs_server *fs; /* (C) */
+	struct buffers buffers;
+	struct rpc_gauge *gauge; /* (C) NULL: blocked calls are not limited */
+	struct rpc_program programs[2]; /* (C) */
+};
+
+/* 0 or -ENOMEM. fs stays the caller's. */
+int nfs_create(struct fs_server *fs, unsigned nr_workers,
+	       struct nfs **out) MUST_CHECK;
+/* After the RPC server was destroyed. */
+void nfs_destroy(struct nfs *nfs);
+
+const struct rpc_program *nfs_programs(const struct nfs *nfs, unsigned *nr);
+
+/* The tables of procedures. */
+extern const struct rpc_proc nfs3_procs[];
+extern const unsigned nfs3_nr_procs;
+extern const struct rpc_proc mount3_procs[];
+extern const unsigned mount3_nr_procs;
+
+/* Who calls, as the file layer wants it; NONE is anonymous. */
+void nfs_cred(const struct rpc_call *call, struct fs_cred *out);
+
+static inline struct nfs *nfs_of(const struct rpc_call *call)
+{
+	return call->program->arg;
+}
+
+#endif

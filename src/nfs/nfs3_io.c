@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * READ, WRITE and COMMIT.
+ *
+ * Happy path: what the cache can do at once is done on the thread that read the
+ * request. Only when it answers that it would have to wait does the call say
+ * that it is about to block, and is done again.
+ *
+ * A WRITE's payload is received into page-aligned memory at the same offset
+ * within a page as in the file, so that the middle of a direct WRITE is aligned
+ * in memory whatever the file offset.
+ *
+ * Failure modes: the status and the file's attributes as far as they are known.
+ */
+#include "nfs/nfs3.h"
+
+#include "fs/io.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* ---- READ ---- */
+
+static void release_buffer(void *arg)
+{
+	buffer_put(arg);
+}
+
+/* A reply's vector lives in front of the data: it has to stay until sent. */
+struct read_memory {
+	struct buffer *buf;
+	struct iovec iov;
+};
+
+static int do_read(struct rpc_call *call, const struct nfs3_read_args *a,
+		   const struct fs_request *r, struct fs_file *f,
+		   struct fs_read *rd)
+{
+	int ret;
+
+	if (a->offset > INT64_MAX) {
+		/* Beyond any file's end: nothing is there. */
+		rd->eof = true;
+		rd->after_valid = !attr_get(f, r->export, &rd->after);
+		return access_check(f, &r->cred, ACCESS_READ);
+	}
+	ret = io_read(r, f, rd, true);
+	if (ret != -EAGAIN)
+		return ret;
+	rpc_about_to_block(call);
+	return io_read(r, f, rd, false);
+}
+
+static void put_data(struct rpc_call *call, struct read_memory *m,
+		     const struct fs_read *rd)
+{
+	int ret;
+
+	if (!rd->len) {
+		buffer_put(m->buf);
+		return;
+	}
+	m->iov = (struct iovec){ .iov_base = rd->data, .iov_len = rd->len };
+	ret = rpc_reply_bulk(call, &m->iov, 1, rd->len, release_buffer, m->buf);
+	/* It is the reply's first piece. */
+	assert(!ret);
+}
+
+enum rpc_status nfs3_read(struct rpc_call *call, void *args)
+{
+	const struct nfs3_read_args *a = args;
+	struct fs_read rd = { .off = (int64_t)a->offset,
+			      .count = min_of(a->count, FS_IO_MAX) };
+	struct xdr_out *out = &call->out;
+	struct fs_file *f = NULL;
+	struct read_memory *m;
+	struct fs_request r;
+	struct buffer *buf;
+	int ret;
+
+	/* The first page holds the vector, the others the data. */
+	buf = buffer_get(&nfs_of(call)->buffers,
+			 BUFFER_PAGE + FS_READ_ROOM(rd.count));
+	if (!buf)
+		return RPC_SYSTEM_ERR;
+	m = (struct read_memory *)buf->data;
+	m->buf = buf;
+	rd.buf = buf->data + BUFFER_PAGE;
+	ret = nfs3_open(call, &a->file, &r, &f);
+	if (!ret)
+		ret = do_read(call, a, &r, f, &rd);
+	nfs3_put_status(out, ret);
+	if (ret) {
+		nfs3_put_post_attr_of(out, &r, f);
+		buffer_put(buf);
+	} else {
+		nfs3_put_post_attr(out, rd.after_valid ? &rd.after : NULL);
+		xdr_out_u32(out, (uint32_t)rd.len);
+		xdr_out_bool(out, rd.eof);
+		xdr_out_u32(out, (uint32_t)rd.len);
+		put_data(call, m, &rd);
+	}
+	if (f)
+		file_put(f);
+	return RPC_SUCCESS;
+}
+
+/* ---- WRITE ---- */
+
+int nfs3_write_place(struct rpc_call *call, struct xdr_in *args, size_t left,
+		     struct rpc_place *place)
+{
+	size_t before = xdr_in_left(args);
+	struct nfs3_write_args a;
+	struct buffer *buf;
+	uint32_t len;
+
+	if (xdr_get_nfs3_write_args(args, &a) || xdr_get_u32(args, &len))
+		return before < left ? -EAGAIN : -EBADMSG;
+	if (!len || len > FS_IO_MAX)
+		return -EBADMSG;
+	buf = buffer_get(&nfs_of(call)->buffers, BUFFER_PAGE * 2 + (size_t)len);
+	if (!buf)
+		return -ENOMEM;
+	/* The vector in the first page, the payload behind it. */
+	place->iov = (struct iovec *)buf->data;
+	place->iov[0].iov_base =
+		buf->data + BUFFER_PAGE + a.offset % BUFFER_PAGE;
+	place->iov[0].iov_len = len;
+	place->nr_iov = 1;
+	place->head_len = (uint32_t)(before - xdr_in_left(args));
+	place->len = len;
+	place->arg = buf;
+	return 0;
+}
+
+void nfs3_write_unplace(struct rpc_call *call, struct rpc_place *place)
+{
+	buffer_put(place->arg);
+}
+
+static int do_write(struct rpc_call *call, const struct nfs3_write_args *a,
+		    const struct fs_request *r, struct fs_file *f,
+		    struct fs_write *w)
+{
+	int ret;
+
+	if (a->offset > INT64_MAX)
+		return -EFBIG;
+	ret = io_write(r, f, w, true);
+	if (ret != -EAGAIN && (ret || w->written == w->len))
+		return ret;
+	/* What was written at once is written again: the same bytes. */
+	rpc_about_to_block(call);
+	return io_write(r, f, w, false);
+}
+
+enum rpc_status nfs3_write(struct rpc_call *call, void *args)
+{
+	const struct nfs3_write_args *a = args;
+	struct iovec iov[FS_IOV_MAX];
+	struct fs_write w = { .off = (int64_t)a->offset,
+			      .iov = iov,
+			      .stable = (enum fs_stable)a->stable };
+	struct xdr_out *out = &call->out;
+	struct fs_file *f = NULL;
+	struct fs_request r;
+	uint32_t len;
+	int ret;
+
+	if (xdr_get_bulk(&call->in, FS_IO_MAX, iov, FS_IOV_MAX, &w.nr_iov,
+			 &len))
+		return RPC_GARBAGE_ARGS;
+	/* RFC 1813, section 3.3.7: count is what is to be written. */
+	if (len != a->count)
+		return RPC_GARBAGE_ARGS;
+	w.len = len;
+	ret = nfs3_open(call, &a->file, &r, &f);
+	if (!ret)
+		ret = do_write(call, a, &r, f, &w);
+	nfs3_put_status(out, ret);
+	if (ret) {
+		xdr_out_bool(out, false);
+		nfs3_put_post_attr_of(out, &r, f);
+	} else {
+		nfs3_put_wcc(out, &w.before, w.after_valid ? &w.after : NULL);
+		xdr_out_u32(out, (uint32_t)w.written);
+		xdr_out_u32(out, w.committed);
+		nfs3_put_verifier(out, w.verifier);
+	}
+	if (f)
+		file_put(f);
+	return RPC_SUCCESS;
+}
+
+/* ---- COMMIT ---- */
+
+enum rpc_status nfs3_commit(struct rpc_call *call, void *args)
+{
+	const struct nfs3_commit_args *a = args;
+	struct xdr_out *out = &call->out;
+	struct fs_file *f = NULL;
+	bool after_valid = false;
+	uint64_t verifier = 0;
+	struct fs_attr after;
+	struct fs_request r;
+	int ret;
+
+	rpc_about_to_block(call);
+	ret = nfs3_open(call, &a->file, &r, &f);
+	if (!ret) {
+		ret = io_commit(&r, f, a->offset, a->count, &verifier,
+				&after_valid, &after);
+		file_put(f);
+	}
+	nfs3_put_status(out, ret);
+	/* No attributes from before: others may have written meanwhile. */
+	xdr_out_bool(out, false);
+	nfs3_put_post_attr(out, after_valid ? &after : NULL);
+	if (!ret)
+		nfs3_put_verifier(out, verifier);
+	return RPC_SUCCESS;
+}
