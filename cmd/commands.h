@@ -7,5 +7,6 @@
 #define TAILRACE_COMMANDS_H
 
 int command_bench(int argc, char **argv);
+int command_serve(int argc, char **argv);
 
 #endif

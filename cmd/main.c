@@ -20,6 +20,7 @@ struct command {
 /* One line a subcommand, so that branches merge. */
 static const struct command commands[] = {
 	{ "bench", "measure against this machine's kernel", command_bench },
+	{ "serve", "serve directories over NFS", command_serve },
 };
 
 static void print_help(void)

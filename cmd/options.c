@@ -103,6 +103,10 @@ void options_help(const struct option_usage *usage)
 	for (int i = 0; i < usage->nr_rows; i++) {
 		const struct option_row *row = &usage->rows[i];
 
+		if (row->type == OPTION_WORD) {
+			printf("  %-26s%s\n", row->name, row->help);
+			continue;
+		}
 		n = row->letter ? snprintf(left, sizeof(left), "-%c, --%s",
 					   row->letter, row->name)
 				: snprintf(left, sizeof(left), "    --%s",
@@ -186,6 +190,7 @@ static int store_value(const struct option_usage *usage,
 		}
 		return wrong_value(usage, row, value);
 	case OPTION_STRING:
+	case OPTION_WORD:
 		*(const char **)field = value;
 		return 0;
 	case OPTION_LIST:
@@ -208,6 +213,8 @@ static const struct option_row *find_row(const struct option_usage *usage,
 	for (int i = 0; i < usage->nr_rows; i++) {
 		const struct option_row *row = &usage->rows[i];
 
+		if (row->type == OPTION_WORD)
+			continue;
 		if (word[1] == '-') {
 			if (strlen(row->name) != len - 2 ||
 			    strncmp(row->name, word + 2, len - 2))
@@ -231,6 +238,22 @@ static enum option_result wrong_word(const struct option_usage *usage,
 	return OPTIONS_WRONG;
 }
 
+/* Stores a word that is no option; false if no row takes it, or not again. */
+static bool take_word(const struct option_usage *usage, const char *word,
+		      void *out)
+{
+	for (int i = 0; i < usage->nr_rows; i++) {
+		const struct option_row *row = &usage->rows[i];
+		const char **field = (void *)((char *)out + row->field);
+
+		if (row->type != OPTION_WORD || *field)
+			continue;
+		*field = word;
+		return true;
+	}
+	return false;
+}
+
 enum option_result options_parse(const struct option_usage *usage, int argc,
 				 char **argv, void *out)
 {
@@ -242,6 +265,8 @@ enum option_result options_parse(const struct option_usage *usage, int argc,
 			options_help(usage);
 			return OPTIONS_HELP;
 		}
+		if ((word[0] != '-' || !word[1]) && take_word(usage, word, out))
+			continue;
 		if (word[0] != '-' || !word[1])
 			return wrong_word(usage, word, "unexpected word");
 		row = find_row(usage, word, &value);

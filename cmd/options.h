@@ -30,6 +30,7 @@ enum option_type {
 	OPTION_CHOICE, /* int, index in choices */
 	OPTION_STRING, /* const char * */
 	OPTION_LIST, /* struct option_list; may be repeated */
+	OPTION_WORD, /* const char *, once: a word that is no option */
 };
 
 /* More --set than there are parameters serve nobody. */
@@ -41,7 +42,7 @@ struct option_list {
 };
 
 struct option_row {
-	const char *name; /* without the dashes */
+	const char *name; /* without the dashes; of a word as --help shows it */
 	char letter; /* 0: none */
 	enum option_type type;
 	size_t field; /* offsetof() in the subcommand's structure */
@@ -65,7 +66,8 @@ enum option_result {
 	OPTIONS_WRONG, /* a line on stderr says what and what is allowed */
 };
 
-/* argv[0] is the subcommand's name. No words that are not options. */
+/* argv[0] is the subcommand's name. Words that are no options only where a row
+ * takes one. */
 enum option_result options_parse(const struct option_usage *usage, int argc,
 				 char **argv, void *out);
 

@@ -45,19 +45,6 @@ void rpc_call_charge(struct rpc_call *call, size_t bytes)
 		rpc_server_released(c->server);
 }
 
-bool rpc_call_try_charge(struct rpc_call *call, size_t bytes)
-{
-	const struct rpc_server *s = call->conn->server;
-
-	rpc_call_charge(call, bytes);
-	/* Others may have charged since rpc_conn_over(). */
-	if (atomic_load(&s->bytes) <= atomic_load(&s->total_bytes_max) ||
-	    atomic_load(&s->bytes) == bytes)
-		return true;
-	rpc_call_charge(call, 0);
-	return false;
-}
-
 static void call_unplace(struct rpc_call *call)
 {
 	if (call->bulk.len)
@@ -308,10 +295,8 @@ void rpc_call_run(struct rpc_worker *w, struct rpc_call *call, bool hold)
 void rpc_about_to_block(struct rpc_call *call)
 {
 	/* What was answered before must not wait for this one. */
-	if (!rpc_lead_give(call->worker))
-		return;
-	rpc_count(call->conn->client, wakeups, 1);
-	rpc_send_flush(call->conn, call->worker->counts, false);
+	if (rpc_lead_give(call->worker))
+		rpc_send_flush(call->conn, call->worker->counts, false);
 }
 
 const struct sockaddr_storage *rpc_call_peer(const struct rpc_call *call)

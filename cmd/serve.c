@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tailrace serve: an NFS server in the foreground or as a daemon.
+ *
+ * Happy path: options, exports, cache, files, programs, sockets, threads; the
+ * line that says ready; then signals: SIGHUP reads the exports again, SIGINT
+ * and SIGTERM end the server, which sends the replies of running calls, writes
+ * back everything and lets go of the directories.
+ *
+ * Failure modes: wrong options or exports are status 2 with one line; what the
+ * machine refuses is 1. A reload that fails changes nothing and is logged.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cmd/commands.h"
+#include "cmd/serve_config.h"
+#include "fs/exports.h"
+#include "fs/server.h"
+#include "nfs/nfs.h"
+#include "rpc/server.h"
+
+#include <tailrace/cache.h>
+
+/* As long as a client waits before it sends again (timeo=600). */
+#define DRAIN_NS (10 * NS_PER_S)
+
+/* A worker per request that waits for the disk; more than any disk's depth
+ * helps nobody. */
+#define WORKERS 32
+
+struct serve {
+	struct serve_options options;
+	struct tr_cache *cache;
+	struct fs_server *fs;
+	struct nfs *nfs;
+	struct rpc_server *rpc;
+	uint16_t port, mount_port;
+	char address[64]; /* the first that is listened to */
+	sigset_t signals;
+	int ready_fd; /* of the daemon's parent; -1: none */
+};
+
+static PRINTF(1, 2) void complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "tailrace serve: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+/* ---- process ---- */
+
+static void prepare_process(struct serve *s)
+{
+	struct rlimit r;
+
+	/* Modes are the clients' to choose; groups each request's own. */
+	umask(0);
+	if (!geteuid())
+		(void)!setgroups(0, NULL);
+	if (!getrlimit(RLIMIT_NOFILE, &r)) {
+		r.rlim_cur = r.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &r);
+	}
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&s->signals);
+	sigaddset(&s->signals, SIGINT);
+	sigaddset(&s->signals, SIGTERM);
+	sigaddset(&s->signals, SIGHUP);
+	/* Before any thread is made: all inherit it. */
+	pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
+}
+
+/* Goes to the background; the parent ends when the child is ready, or with
+ * the child's failure. Threads come later, so fork is safe. */
+static int start_daemon(struct serve *s)
+{
+	int pipe_fds[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(pipe_fds, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		close(pipe_fds[0]);
+		s->ready_fd = pipe_fds[1];
+		setsid();
+		return 0;
+	}
+	close(pipe_fds[1]);
+	_exit(read(pipe_fds[0], &byte, 1) == 1 ? EXIT_DONE : EXIT_FAILED);
+}
+
+static void detach(struct serve *s)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		close(null);
+	}
+	(void)!chdir("/");
+	(void)!write(s->ready_fd, "", 1);
+	close(s->ready_fd);
+	s->ready_fd = -1;
+}
+
+/* ---- exports ---- */
+
+/* Status 0, 1 or 2; error says why. */
+static int read_exports(struct serve *s, struct exports *x,
+			char error[EXPORTS_ERROR_MAX])
+{
+	const struct serve_options *o = &s->options;
+	/* Only root can tell clients apart: others' ports say nothing. */
+	bool insecure = geteuid();
+	int i, ret = 0;
+
+	*x = (struct exports){ 0 };
+	if (o->exports_file)
+		ret = exports_load(o->exports_file, x, error);
+	if (!ret && o->dir)
+		ret = exports_add(x, o->dir, insecure, error);
+	for (i = 0; i < o->exports.nr && !ret; i++)
+		ret = exports_add(x, o->exports.values[i], insecure, error);
+	if (!ret && !x->nr) {
+		snprintf(error, EXPORTS_ERROR_MAX,
+			 "nothing to export: name DIR, --export or --exports");
+		ret = -EINVAL;
+	}
+	if (ret)
+		exports_fini(x);
+	return ret;
+}
+
+/* Exit status. */
+static int export_all(struct serve *s)
+{
+	char error[EXPORTS_ERROR_MAX];
+	struct exports x;
+
+	if (read_exports(s, &x, error)) {
+		complain("%s", error);
+		return EXIT_USAGE;
+	}
+	for (int i = 0; i < x.nr; i++)
+		for (int j = 0; j < x.entries[i].nr_clients; j++)
+			if (!x.entries[i].clients[j].options.sync)
+				log_line(LOG_NOTICE,
+					 "export %s to %s is async: what is "
+					 "answered as stable may be lost",
+					 x.entries[i].path,
+					 x.entries[i].clients[j].name);
+	if (fs_server_export(s->fs, &x, error)) {
+		complain("%s", error);
+		exports_fini(&x);
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+static void reload(struct serve *s)
+{
+	char error[EXPORTS_ERROR_MAX];
+	struct exports x;
+
+	if (read_exports(s, &x, error)) {
+		log_line(LOG_ERROR, "exports not read again: %s", error);
+		return;
+	}
+	if (fs_server_export(s->fs, &x, error)) {
+		log_line(LOG_ERROR, "exports not read again: %s", error);
+		exports_fini(&x);
+		return;
+	}
+	log_line(LOG_NOTICE, "exports read again");
+}
+
+/* ---- parameters ---- */
+
+static int set_parameter(struct serve *s, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	char name[64];
+	unsigned changed;
+	uint64_t number;
+	int knob, value, ret;
+
+	if (!equals || (size_t)(equals - word) >= sizeof(name)) {
+		complain("--set: '%s' is not NAME=VALUE", word);
+		return EXIT_USAGE;
+	}
+	memcpy(name, word, (size_t)(equals - word));
+	name[equals - word] = 0;
+	knob = io_knob_find(name);
+	if (knob >= 0) {
+		ret = io_knob_parse(knob, equals + 1, false, &value);
+		if (!ret)
+			ret = io_knob_set(&s->fs->knobs, NULL, knob, value,
+					  &changed);
+		if (ret)
+			complain("--set: %s is %s, not '%s'", name,
+				 io_knob_allowed(knob), equals + 1);
+		return ret ? EXIT_USAGE : EXIT_DONE;
+	}
+	ret = parse_size(equals + 1, &number);
+	if (!ret)
+		ret = number > INT64_MAX
+			      ? -EINVAL
+			      : tr_cache_set(s->cache, name, (int64_t)number);
+	if (ret == -ENOENT)
+		complain("--set: no parameter '%s': see "
+			 "tailrace-parameters(7)",
+			 name);
+	else if (ret)
+		complain("--set: '%s' is out of range for %s: see "
+			 "tailrace-parameters(7)",
+			 equals + 1, name);
+	return ret ? EXIT_USAGE : EXIT_DONE;
+}
+
+static int set_all(struct serve *s)
+{
+	int i, status = EXIT_DONE;
+
+	for (i = 0; i < s->options.set.nr && !status; i++)
+		status = set_parameter(s, s->options.set.values[i]);
+	return status;
+}
+
+/* ---- the key of file handles ---- */
+
+static int make_dirs(char *path)
+{
+	char *slash;
+
+	for (slash = strchr(path + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int load_key(const struct serve *s, struct siphash_key *key)
+{
+	const char *home = getenv("HOME"), *xdg = getenv("XDG_STATE_HOME");
+	char path[4096];
+	int ret;
+
+	if (s->options.state)
+		ret = snprintf(path, sizeof(path), "%s", s->options.state);
+	else if (!geteuid())
+		ret = snprintf(path, sizeof(path), "/var/lib/tailrace");
+	else if (xdg && xdg[0] == '/')
+		ret = snprintf(path, sizeof(path), "%s/tailrace", xdg);
+	else
+		ret = snprintf(path, sizeof(path), "%s/.local/state/tailrace",
+			       home ? home : "");
+	if (ret >= (int)sizeof(path) - 16)
+		ret = -ENAMETOOLONG;
+	else
+		strcat(path, "/handle.key");
+	if (ret >= 0)
+		ret = make_dirs(path);
+	if (!ret)
+		ret = handle_key_load(path, key);
+	if (ret)
+		complain("%s: %s (--state DIR names another place)", path,
+			 strerror(-ret));
+	return ret;
+}
+
+/* ---- sockets ---- */
+
+static int listen_port(struct serve *s, const struct addrinfo *ai,
+		       uint16_t want, uint16_t *port)
+{
+	struct sockaddr_in6 addr6;
+	struct sockaddr_in addr4;
+	void *addr;
+
+	if (ai->ai_family == AF_INET) {
+		addr4 = *(const struct sockaddr_in *)(const void *)ai->ai_addr;
+		addr4.sin_port = htons(want);
+		addr = &addr4;
+	} else {
+		addr6 = *(const struct sockaddr_in6 *)(const void *)ai->ai_addr;
+		addr6.sin6_port = htons(want);
+		addr = &addr6;
+	}
+	return rpc_server_listen(s->rpc, addr, ai->ai_addrlen, port);
+}
+
+/* Both ports on one address. Those that the kernel chose for the first hold
+ * for all. */
+static int listen_addr(struct serve *s, const char *text)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST,
+				  .ai_socktype = SOCK_STREAM };
+	struct addrinfo *ai;
+	int ret;
+
+	ret = getaddrinfo(text, NULL, &hints, &ai);
+	if (ret) {
+		complain("--listen: '%s' is not an address", text);
+		return EXIT_USAGE;
+	}
+	ret = listen_port(s, ai, s->port, &s->port);
+	if (!ret && s->mount_port != s->port)
+		ret = listen_port(s, ai, s->mount_port, &s->mount_port);
+	freeaddrinfo(ai);
+	if (ret) {
+		complain("cannot listen on %s, ports %u and %u: %s", text,
+			 s->port, s->mount_port, strerror(-ret));
+		return EXIT_FAILED;
+	}
+	if (!s->address[0])
+		snprintf(s->address, sizeof(s->address), "%s", text);
+	return EXIT_DONE;
+}
+
+static void choose_ports(struct serve *s)
+{
+	uint64_t port = s->options.port, mount_port = s->options.mount_port;
+
+	if (port == SERVE_PORT_DEFAULT)
+		port = geteuid() ? 12049 : 2049;
+	if (mount_port == SERVE_PORT_DEFAULT)
+		mount_port = port == 2049 ? 20048 : port ? port + 1 : 0;
+	s->port = (uint16_t)port;
+	s->mount_port = (uint16_t)mount_port;
+}
+
+static int listen_all(struct serve *s)
+{
+	const struct serve_options *o = &s->options;
+	bool local = !o->exports_file && !o->exports.nr;
+	int i, status = EXIT_DONE;
+
+	choose_ports(s);
+	for (i = 0; i < o->listen.nr && !status; i++)
+		status = listen_addr(s, o->listen.values[i]);
+	if (!o->listen.nr) {
+		status = listen_addr(s, local ? "127.0.0.1" : "0.0.0.0");
+		/* Machines without IPv6 are served all the same. */
+		if (!status && !access("/proc/net/if_inet6", R_OK))
+			status = listen_addr(s, local ? "::1" : "::");
+	}
+	return status;
+}
+
+/* ---- the server ---- */
+
+static int create_cache(struct serve *s)
+{
+	struct tr_cache_options o = { .struct_size = sizeof(o),
+				      .size = s->options.cache };
+	int ret = tr_cache_create(&o, &s->cache);
+
+	if (ret)
+		complain("no cache of that size: %s", strerror(-ret));
+	return ret ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int create_fs(struct serve *s)
+{
+	struct fs_server_options o = {
+		.cache = s->cache,
+		.host = { .struct_size = sizeof(o.host),
+			  .engine = (enum tr_engine)s->options.io },
+	};
+	int64_t age_ms;
+	int ret;
+
+	ret = load_key(s, &o.key);
+	if (ret)
+		return EXIT_FAILED;
+	if (tr_cache_get(s->cache, "edge_max_age", &age_ms))
+		age_ms = 30000;
+	o.file_age_ns = (uint64_t)age_ms * NS_PER_MS;
+	ret = fs_server_create(&o, &s->fs);
+	if (ret)
+		complain("%s", strerror(-ret));
+	return ret ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int create_rpc(struct serve *s)
+{
+	struct rpc_server_options o = { .nr_workers = WORKERS };
+	int ret;
+
+	ret = nfs_create(s->fs, WORKERS, &s->nfs);
+	if (ret) {
+		complain("%s", strerror(-ret));
+		return EXIT_FAILED;
+	}
+	o.programs = nfs_programs(s->nfs, &o.nr_programs);
+	ret = rpc_server_create(&o, &s->rpc);
+	if (ret)
+		complain("%s", strerror(-ret));
+	return ret ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int start(struct serve *s)
+{
+	int status, ret;
+
+	status = create_cache(s);
+	if (!status)
+		status = create_fs(s);
+	if (!status)
+		status = set_all(s);
+	if (!status)
+		status = export_all(s);
+	if (!status)
+		status = create_rpc(s);
+	if (!status)
+		status = listen_all(s);
+	if (status)
+		return status;
+	ret = rpc_server_start(s->rpc);
+	if (ret)
+		complain("%s", strerror(-ret));
+	return ret ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int finish(struct serve *s)
+{
+	int ret = 0;
+
+	if (s->rpc) {
+		rpc_server_stop(s->rpc, DRAIN_NS);
+		rpc_server_destroy(s->rpc);
+	}
+	if (s->nfs)
+		nfs_destroy(s->nfs);
+	if (s->fs)
+		fs_server_destroy(s->fs);
+	if (s->cache)
+		ret = tr_cache_destroy(s->cache);
+	if (ret)
+		complain("writing back: %s", strerror(-ret));
+	return ret ? EXIT_FAILED : EXIT_DONE;
+}
+
+static void announce(const struct serve *s)
+{
+	const char *at = s->address;
+
+	if (!strcmp(at, "0.0.0.0"))
+		at = "127.0.0.1";
+	printf("to mount it: mount -t nfs -o vers=3,nolock,port=%u,"
+	       "mountport=%u %s:/export /mnt\n",
+	       s->port, s->mount_port, at);
+	printf("ready: nfs %s:%u mount %u\n", at, s->port, s->mount_port);
+	fflush(stdout);
+}
+
+static void run(struct serve *s)
+{
+	int sig;
+
+	for (;;) {
+		if (sigwait(&s->signals, &sig))
+			continue;
+		if (sig != SIGHUP)
+			return;
+		reload(s);
+	}
+}
+
+int command_serve(int argc, char **argv)
+{
+	struct serve s = { .ready_fd = -1 };
+	int status, done;
+
+	switch (serve_config_parse(argc, argv, &s.options)) {
+	case OPTIONS_HELP:
+		return EXIT_DONE;
+	case OPTIONS_WRONG:
+		return EXIT_USAGE;
+	case OPTIONS_DONE:
+		break;
+	}
+	prepare_process(&s);
+	if (s.options.daemon) {
+		status = start_daemon(&s);
+		if (status) {
+			complain("%s", strerror(-status));
+			return EXIT_FAILED;
+		}
+	}
+	status = start(&s);
+	if (!status) {
+		announce(&s);
+		if (s.options.daemon)
+			detach(&s);
+		run(&s);
+	}
+	done = finish(&s);
+	return status ? status : done;
+}
