@@ -459,8 +459,8 @@ static int finish(struct serve *s)
 	if (s->nfs)
 		nfs_destroy(s->nfs);
 	if (s->fs)
-		fs_server_destroy(s->fs);
-	if (s->cache)
+		ret = fs_server_destroy(s->fs);
+	else if (s->cache)
 		ret = tr_cache_destroy(s->cache);
 	if (ret)
 		complain("writing back: %s", strerror(-ret));

@@ -386,12 +386,15 @@ int fs_server_create(const struct fs_server_options *options,
 	return 0;
 }
 
-void fs_server_destroy(struct fs_server *fs)
+int fs_server_destroy(struct fs_server *fs)
 {
 	struct fs_volume *v, *next;
-	int i;
+	int i, ret;
 
 	file_table_destroy(fs->files);
+	ret = tr_cache_destroy(fs->options.cache);
+	/* Every opening was in the table. */
+	assert(ret != -EBUSY);
 	for (i = 0; i < atomic_load(&fs->nr_exports); i++)
 		export_free(fs->exports[i]);
 	cds_list_for_each_entry_safe (v, next, &fs->volumes, node) {
@@ -403,4 +406,5 @@ void fs_server_destroy(struct fs_server *fs)
 	mem_free(fs->current);
 	mutex_fini(&fs->lock);
 	mem_free(fs);
+	return ret;
 }

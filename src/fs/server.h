@@ -46,7 +46,7 @@ struct fs_export {
 };
 
 struct fs_server_options {
-	struct tr_cache *cache; /* the caller's, outlives the server */
+	struct tr_cache *cache; /* the server's, once it is created */
 	struct tr_host_options host; /* how stores are opened */
 	struct siphash_key key;
 	uint64_t file_age_ns; /* how long an idle file stays open */
@@ -71,8 +71,9 @@ struct fs_server {
 int fs_server_create(const struct fs_server_options *options,
 		     struct fs_server **out) MUST_CHECK;
 
-/* Writes back and closes all files. No call may be running. */
-void fs_server_destroy(struct fs_server *fs);
+/* Writes back and closes all files, destroys the cache, and only then its
+ * stores. No call may be running. Returns tr_cache_destroy()'s error. */
+int fs_server_destroy(struct fs_server *fs);
 
 /*
  * Makes the list the one that is served and takes it over. Exports that are in
