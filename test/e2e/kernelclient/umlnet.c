@@ -267,50 +267,149 @@ static void on_chld(int sig)
 	(void)sig; /* only there to end a poll() */
 }
 
-int main(int argc, char **argv)
+struct options {
+	int fwd[MAXL], nfwd;
+	char *ns, *taps[8];
+	int ntap;
+};
+
+static void parse(int argc, char **argv, struct options *o)
 {
-	int fwd[MAXL], nfwd = 0, c, home, homepid, st;
-	char *ns = NULL, *taps[8], *e;
-	int ntap = 0;
-	struct pollfd pfd[MAXL];
+	char *e;
+	int c;
 
 	while ((c = getopt(argc, argv, "+n:T:f:P:")) != -1)
 		switch (c) {
 		case 'n':
-			ns = optarg;
+			o->ns = optarg;
 			break;
 		case 'T':
-			taps[ntap++ & 7] = optarg;
+			o->taps[o->ntap++ & 7] = optarg;
 			break;
 		case 'f':
-			fwd[nfwd++ % (MAXL / 2)] = atoi(optarg);
+			o->fwd[o->nfwd++ % (MAXL / 2)] = atoi(optarg);
 			break;
 		case 'P':
 			pm[npm].prog = strtoul(optarg, &e, 10);
 			pm[npm++ % MAXL].port = *e ? atoi(e + 1) : 0;
 			break;
 		default:
-			return 2;
+			exit(2);
 		}
 	if (optind == argc)
 		errx(2, "no command");
-	home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	homepid = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
-	if (ns) {
-		int fd = open(ns, O_RDONLY | O_CLOEXEC);
+}
+
+static void make_net(struct options *o)
+{
+	if (o->ns) {
+		int fd = open(o->ns, O_RDONLY | O_CLOEXEC);
 
 		if (fd < 0 || setns(fd, CLONE_NEWNET))
-			err(2, "%s", ns);
-	} else if (unshare(CLONE_NEWNET))
+			err(2, "%s", o->ns);
+	} else if (unshare(CLONE_NEWNET)) {
 		err(2, "unshare");
+	}
 	lo_up();
-	for (int i = 0; i < ntap; i++)
-		tap(taps[i]);
-	for (int i = 0; i < nfwd; i++)
-		listen_on(fwd[i]);
+	for (int i = 0; i < o->ntap; i++)
+		tap(o->taps[i]);
+	for (int i = 0; i < o->nfwd; i++)
+		listen_on(o->fwd[i]);
 	if (npm)
 		listen_on(111);
+}
 
+static int status_of(int st)
+{
+	return WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st);
+}
+
+/* PID 1 of the namespace: runs the command and takes in orphans. */
+static void run_command(char **argv)
+{
+	pid_t p, q;
+	int st;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	p = fork();
+	if (p == 0) {
+		execvp(argv[0], argv);
+		err(127, "%s", argv[0]);
+	}
+	while ((q = wait(&st)) != p)
+		if (q < 0 && errno != EINTR)
+			_exit(2);
+	_exit(status_of(st));
+}
+
+static void start_thread(void *(*run)(void *), void *arg)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, run, arg))
+		errx(2, "no thread");
+	pthread_detach(t);
+}
+
+static void take(int fd, int port)
+{
+	struct pair *p;
+
+	if (port == 111 && npm) {
+		int *a = malloc(sizeof *a);
+
+		*a = fd;
+		nodelay(fd);
+		start_thread(portmap, a);
+		return;
+	}
+	p = malloc(sizeof *p);
+	p->from = fd;
+	p->to = dial(port);
+	if (p->to < 0) {
+		close(fd);
+		free(p);
+		return;
+	}
+	start_thread(conn, p);
+}
+
+/* Takes connections until the command ends: its status. */
+static int relay(void)
+{
+	struct pollfd pfd[MAXL];
+	int n, fd, st;
+
+	for (int i = 0; i < nlst; i++)
+		pfd[i] = (struct pollfd){ lst[i].fd, POLLIN, 0 };
+	for (;;) {
+		n = poll(pfd, nlst, 100);
+		if (waitpid(child, &st, WNOHANG) == child)
+			return status_of(st);
+		for (int i = 0; n > 0 && i < nlst; i++) {
+			if (!(pfd[i].revents & POLLIN))
+				continue;
+			fd = accept4(lst[i].fd, NULL, NULL, SOCK_CLOEXEC);
+			if (fd >= 0)
+				take(fd, lst[i].port);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .nfwd = 0 };
+	int home, homepid;
+
+	parse(argc, argv, &o);
+	home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	homepid = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	make_net(&o);
 	if (unshare(CLONE_NEWPID))
 		err(2, "unshare");
 	signal(SIGTERM, on_term);
@@ -321,67 +420,10 @@ int main(int argc, char **argv)
 	child = fork();
 	if (child < 0)
 		err(2, "fork");
-	if (child == 0) { /* PID 1 of the namespace */
-		pid_t p, q;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		signal(SIGTERM, SIG_DFL);
-		signal(SIGINT, SIG_DFL);
-		signal(SIGHUP, SIG_DFL);
-		signal(SIGCHLD, SIG_DFL);
-		signal(SIGPIPE, SIG_DFL);
-		p = fork();
-		if (p == 0) {
-			execvp(argv[optind], argv + optind);
-			err(127, "%s", argv[optind]);
-		}
-		while ((q = wait(&st)) != p)
-			if (q < 0 && errno != EINTR)
-				_exit(2);
-		_exit(WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st));
-	}
+	if (child == 0)
+		run_command(argv + optind);
 	/* with children in another PID namespace, threads cannot be made */
 	if (setns(home, CLONE_NEWNET) || setns(homepid, CLONE_NEWPID))
 		err(2, "setns");
-	for (int i = 0; i < nlst; i++)
-		pfd[i] = (struct pollfd){ lst[i].fd, POLLIN, 0 };
-	for (;;) {
-		int n = poll(pfd, nlst, 100);
-
-		if (waitpid(child, &st, WNOHANG) == child)
-			return WIFEXITED(st) ? WEXITSTATUS(st)
-					     : 128 + WTERMSIG(st);
-		for (int i = 0; n > 0 && i < nlst; i++) {
-			struct pair *p;
-			pthread_t t;
-			int fd;
-
-			if (!(pfd[i].revents & POLLIN))
-				continue;
-			fd = accept4(lst[i].fd, NULL, NULL, SOCK_CLOEXEC);
-			if (fd < 0)
-				continue;
-			if (lst[i].port == 111 && npm) {
-				int *a = malloc(sizeof *a);
-
-				*a = fd;
-				nodelay(fd);
-				if (pthread_create(&t, NULL, portmap, a))
-					errx(2, "no thread");
-				pthread_detach(t);
-				continue;
-			}
-			p = malloc(sizeof *p);
-			p->from = fd;
-			p->to = dial(lst[i].port);
-			if (p->to < 0) {
-				close(fd);
-				free(p);
-				continue;
-			}
-			if (pthread_create(&t, NULL, conn, p))
-				errx(2, "no thread");
-			pthread_detach(t);
-		}
-	}
+	return relay();
 }
