@@ -81,7 +81,7 @@ void dir_end(struct dir_list *list)
 static int check_place(int fd, uint64_t cookie, const char *name,
 		       struct dir_list *list)
 {
-	struct dir_entry e;
+	struct dir_entry e = { 0 };
 	int ret;
 
 	ret = list_open(fd, cookie, list);
@@ -99,7 +99,7 @@ static int check_place(int fd, uint64_t cookie, const char *name,
 int dir_check_cookies(int fd)
 {
 	struct dir_list list, other;
-	struct dir_entry e;
+	struct dir_entry e = { 0 };
 	uint64_t before;
 	int ret, i;
 
