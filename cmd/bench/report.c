@@ -228,6 +228,7 @@ static void json_row(struct json *j, const struct bench *b,
 	json_int(j, "run", r->round);
 	json_int(j, "writes", (int64_t)r->writes);
 	json_int(j, "bytes", (int64_t)r->bytes);
+	json_int(j, "run_bytes", (int64_t)r->run_bytes);
 	json_real(j, "seconds", r->seconds, 4);
 	json_real(j, "mib_per_s", row_rate(r), 1);
 	json_latency(j, "p50_us", r->p50_ns);

@@ -55,13 +55,18 @@ struct scale {
 	struct json json;
 };
 
+/* Nanoseconds a call: by the clock, and of the processor. */
+struct scale_cost {
+	double wall, cpu;
+};
+
 struct scale_thread {
 	pthread_t thread;
 	struct scale *s;
 	const struct scale_case *c;
 	pthread_barrier_t *go;
 	unsigned nr;
-	double ns; /* per call */
+	struct scale_cost cost;
 	int error;
 };
 
@@ -114,6 +119,14 @@ static int run_inserts(struct scale_thread *t, const char *buf)
 	return 0;
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void *scale_thread_main(void *arg)
 {
 	struct scale_thread *t = arg;
@@ -121,24 +134,27 @@ static void *scale_thread_main(void *arg)
 	unsigned calls = t->c->op == SCALE_INSERT
 				 ? SCALE_INSERTS / t->c->nr_threads
 				 : SCALE_READS;
-	uint64_t start;
+	uint64_t start, cpu;
 
 	if (buf)
 		memset(buf, 1, SCALE_PAGE);
 	pthread_barrier_wait(t->go);
 	start = now_ns();
+	cpu = thread_cpu_ns();
 	if (!buf)
 		t->error = -ENOMEM;
 	else
 		t->error = t->c->op == SCALE_INSERT ? run_inserts(t, buf)
 						    : run_reads(t, buf);
-	t->ns = (double)(now_ns() - start) / calls;
+	t->cost.cpu = (double)(thread_cpu_ns() - cpu) / calls;
+	t->cost.wall = (double)(now_ns() - start) / calls;
 	free(buf);
 	return NULL;
 }
 
-/* One repeat: nanoseconds a call, the mean over threads. */
-static int run_threads(struct scale *s, const struct scale_case *c, double *ns)
+/* One repeat: the mean over threads. */
+static int run_threads(struct scale *s, const struct scale_case *c,
+		       double *wall, double *cpu)
 {
 	struct scale_thread threads[BENCH_THREADS_MAX];
 	pthread_barrier_t go;
@@ -158,10 +174,11 @@ static int run_threads(struct scale *s, const struct scale_case *c, double *ns)
 			exit(EXIT_FAILED);
 		}
 	}
-	*ns = 0;
+	*wall = *cpu = 0;
 	for (unsigned i = 0; i < c->nr_threads; i++) {
 		pthread_join(threads[i].thread, NULL);
-		*ns += threads[i].ns / c->nr_threads;
+		*wall += threads[i].cost.wall / c->nr_threads;
+		*cpu += threads[i].cost.cpu / c->nr_threads;
 		if (threads[i].error)
 			err = threads[i].error;
 	}
@@ -236,12 +253,13 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void report_case(struct scale *s, const struct scale_case *c, double ns)
+static void report_case(struct scale *s, const struct scale_case *c, double ns,
+			double cpu)
 {
 	if (!s->opt->json) {
-		printf("%-10s %12.0f %9u %8u %12.0f\n", op_names[c->op],
+		printf("%-10s %12.0f %9u %8u %10.0f %10.0f\n", op_names[c->op],
 		       (double)c->file_bytes / MIB, c->nr_files, c->nr_threads,
-		       ns);
+		       ns, cpu);
 		return;
 	}
 	json_object_start(&s->json, NULL);
@@ -250,12 +268,13 @@ static void report_case(struct scale *s, const struct scale_case *c, double ns)
 	json_int(&s->json, "mappings", c->nr_files);
 	json_int(&s->json, "threads", c->nr_threads);
 	json_real(&s->json, "ns_per_call", ns, 1);
+	json_real(&s->json, "cpu_ns_per_call", cpu, 1);
 	json_object_end(&s->json);
 }
 
 static int run_case(struct scale *s, const struct scale_case *c)
 {
-	double ns[SCALE_REPEATS];
+	double ns[SCALE_REPEATS], cpu[SCALE_REPEATS];
 	int ret, err = 0;
 
 	if (c->op != SCALE_COPY) {
@@ -264,7 +283,7 @@ static int run_case(struct scale *s, const struct scale_case *c)
 			err = touch_pages(s, c);
 	}
 	for (unsigned i = 0; i < SCALE_REPEATS && !err; i++) {
-		err = run_threads(s, c, &ns[i]);
+		err = run_threads(s, c, &ns[i], &cpu[i]);
 		if (!err && c->op == SCALE_INSERT)
 			err = reset_file(s, c);
 	}
@@ -275,7 +294,8 @@ static int run_case(struct scale *s, const struct scale_case *c)
 		return err ? err : ret;
 	}
 	qsort(ns, SCALE_REPEATS, sizeof(ns[0]), compare_doubles);
-	report_case(s, c, ns[SCALE_REPEATS / 2]);
+	qsort(cpu, SCALE_REPEATS, sizeof(cpu[0]), compare_doubles);
+	report_case(s, c, ns[SCALE_REPEATS / 2], cpu[SCALE_REPEATS / 2]);
 	return 0;
 }
 
@@ -327,8 +347,8 @@ static int scale_run(const struct bench_options *opt)
 		json_string(&s.json, "workload", "scale");
 		json_array_start(&s.json, "rows");
 	} else {
-		printf("%-10s %12s %9s %8s %12s\n", "operation", "file MiB",
-		       "mappings", "threads", "ns/call");
+		printf("%-10s %12s %9s %8s %10s %10s\n", "operation",
+		       "file MiB", "mappings", "threads", "ns/call", "cpu ns");
 	}
 	err = run_cases(&s);
 	if (opt->json) {
