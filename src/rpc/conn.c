@@ -42,6 +42,15 @@ static void peer_address(const struct sockaddr_storage *peer, uint8_t to[16])
 	}
 }
 
+unsigned rpc_conn_client_conns(struct rpc_server *s,
+			       const struct sockaddr_storage *peer)
+{
+	uint8_t addr[16];
+
+	peer_address(peer, addr);
+	return atomic_load(&rpc_client_get(s->clients, addr)->conns);
+}
+
 int rpc_conn_create(struct rpc_server *s, int fd,
 		    const struct sockaddr_storage *peer)
 {
@@ -194,12 +203,24 @@ bool rpc_conn_over(const struct rpc_conn *c, size_t len)
 void rpc_conn_pause(struct rpc_conn *c, struct rpc_counts *counts)
 {
 	struct rpc_poller *p = c->poller;
+	size_t held;
 
 	rpc_conn_unlist(c);
 	cds_list_add_tail(&c->ready, &p->paused);
-	/* That its record is incomplete is not its fault while it waits. */
-	if (!c->assembling)
+	rpc_conn_buf_shrink(c);
+	held = c->rec.cap + rpc_buf_len(c->buf);
+	/*
+	 * That its record is incomplete is not its fault while it waits, and a
+	 * header is too little to count: many of them must not keep out the
+	 * record that would come next. Whoever holds more can be cut.
+	 */
+	if (held <= RPC_PEEK_MAX) {
+		held = 0;
 		atomic_store(&c->record_ns, 0);
+	} else if (!atomic_load(&c->record_ns)) {
+		atomic_store(&c->record_ns, clock_ns());
+	}
+	rpc_conn_charge_record(c, held);
 	atomic_store(&c->is_paused, true);
 	atomic_fetch_add(&p->nr_paused, 1);
 	atomic_fetch_add(&c->server->nr_paused, 1);

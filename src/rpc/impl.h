@@ -40,8 +40,10 @@
 #define RPC_RECORD_SLACK 65536u
 /* Operations after the payload in a compound. */
 #define RPC_TAIL_MAX 65536u
-/* Calls run for one connection before others have their turn. */
+/* Calls run for one connection, or time spent on it, before others have their
+ * turn: some large READs take as long as many small calls. */
 #define RPC_TURN_CALLS 64
+#define RPC_TURN_NS 500000u
 /* Replies held back for a common send: bytes, and age. */
 #define RPC_BATCH_BYTES 262144u
 #define RPC_BATCH_NS 100000u
@@ -213,6 +215,9 @@ bool rpc_lead_give(struct rpc_worker *w);
 int rpc_conn_create(struct rpc_server *s, int fd,
 		    const struct sockaddr_storage *peer) MUST_CHECK;
 void rpc_conn_put(struct rpc_conn *c);
+/* How many connections the client at peer's address has. */
+unsigned rpc_conn_client_conns(struct rpc_server *s,
+			       const struct sockaddr_storage *peer);
 /* Changes what the record being assembled holds against the limits. */
 void rpc_conn_charge_record(struct rpc_conn *c, size_t bytes);
 /* Whether len more bytes would pass a limit. A connection, and the server,
@@ -254,6 +259,8 @@ void rpc_call_run(struct rpc_worker *w, struct rpc_call *call, bool hold);
 void rpc_call_free(struct rpc_call *call);
 /* Changes what the call holds against the limits. */
 void rpc_call_charge(struct rpc_call *call, size_t bytes);
+/* The same for one that holds nothing, unless the total would be passed. */
+bool rpc_call_try_charge(struct rpc_call *call, size_t bytes) MUST_CHECK;
 
 /* ---- reply.c ---- */
 

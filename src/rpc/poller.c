@@ -177,13 +177,23 @@ static void poller_event(struct rpc_worker *w, struct rpc_poller *p,
 	}
 }
 
+/* Who woke the leader: the first event's client, if it is a client. */
+static void poller_woken(struct rpc_worker *w, struct rpc_source *source)
+{
+	struct rpc_conn *c = container_of(source, struct rpc_conn, source);
+
+	rpc_count(w->counts, wakeups, 1);
+	if (source->kind == RPC_SOURCE_CONN)
+		rpc_count(c->client, wakeups, 1);
+}
+
 static void poller_poll(struct rpc_worker *w, struct rpc_poller *p, int ms)
 {
 	int nr = epoll_wait(p->epfd, p->events, RPC_EVENTS, ms);
 
 	rpc_count(w->counts, polls, 1);
 	if (ms && nr > 0)
-		rpc_count(w->counts, wakeups, 1);
+		poller_woken(w, p->events[0].data.ptr);
 	/* An event's connection is alive: only the leader closes them, and
 	 * there is at most one event of each. */
 	for (int i = 0; i < nr; i++)

@@ -39,6 +39,12 @@ enum parse {
 	PARSE_LOST, /* another leads now: do not touch */
 };
 
+/* What a connection has had of its turn. */
+struct turn {
+	unsigned calls;
+	uint64_t since_ns;
+};
+
 /* A call whose record starts at start and has len bytes, head of them there. */
 static struct rpc_call *conn_call(struct rpc_conn *c, const uint8_t *start,
 				  uint32_t head, uint32_t len)
@@ -110,6 +116,7 @@ static enum parse place_start(struct rpc_conn *c, uint32_t have, uint32_t len)
 	uint32_t before = (uint32_t)(call->args - call->start);
 	uint64_t end = (uint64_t)before + call->bulk.head_len + call->bulk.len;
 	uint32_t head = before + call->bulk.head_len;
+	enum parse r = PARSE_NONE;
 
 	if (!call->bulk.len || call->bulk.head_len > have - before ||
 	    end + xdr_pad(call->bulk.len) > len || len - end > RPC_TAIL_MAX)
@@ -120,6 +127,11 @@ static enum parse place_start(struct rpc_conn *c, uint32_t have, uint32_t len)
 			     : mem_alloc(call->tail_len);
 	if (!call->tail)
 		goto none;
+	c->want_bytes = sizeof(*call) + c->buf->cap + len;
+	if (!rpc_call_try_charge(call, c->want_bytes)) {
+		r = PARSE_PAUSE;
+		goto none;
+	}
 	call->head_len = head;
 	call->buf = c->buf;
 	atomic_fetch_add(&c->buf->refs, 1);
@@ -128,12 +140,11 @@ static enum parse place_start(struct rpc_conn *c, uint32_t have, uint32_t len)
 	c->place_off = 0;
 	c->place_left = call->bulk.len;
 	c->bulk_memory = RPC_BULK_MEMORY;
-	rpc_call_charge(call, sizeof(*call) + c->buf->cap + len);
 	return PARSE_ON;
 none:
 	c->placing = NULL;
 	rpc_call_free(call);
-	return PARSE_NONE;
+	return r;
 }
 
 /* Moves the place of the payload by n bytes, copying them from p if given. */
@@ -249,8 +260,10 @@ static enum parse record_assemble(struct rpc_conn *c, struct rpc_call **out,
 	int r;
 
 	c->want = 4;
-	c->want_bytes = RPC_BUF_LEN;
-	if (rpc_conn_over(c, c->want_bytes))
+	/* If it has to grow it doubles. */
+	c->want_bytes = max_of(c->rec.cap, RPC_BUF_LEN);
+	if (c->rec.len + rpc_buf_len(b) > c->rec.cap &&
+	    rpc_conn_over(c, c->want_bytes))
 		return PARSE_PAUSE;
 	c->want_bytes = 0;
 	r = rpc_record_feed(&c->rec, b ? b->data + b->start : NULL,
@@ -301,9 +314,9 @@ static void conn_flush(struct rpc_worker *w, struct rpc_conn *c)
 	rpc_send_flush(c, w->counts, false);
 }
 
-/* Runs one call; false if w no longer leads. */
-static bool conn_run(struct rpc_worker *w, struct rpc_conn *c,
-		     struct rpc_call *call)
+/* Runs one call; PARSE_ON: w leads still, and the turn goes on. */
+static enum parse conn_run(struct rpc_worker *w, struct rpc_conn *c,
+			   struct rpc_call *call, struct turn *turn)
 {
 	uint64_t now = clock_ns();
 
@@ -315,27 +328,30 @@ static bool conn_run(struct rpc_worker *w, struct rpc_conn *c,
 		conn_flush(w, c);
 	if (!c->batch_ns)
 		c->batch_ns = now;
+	if (!turn->since_ns)
+		turn->since_ns = now;
 	call->start_ns = now;
 	rpc_call_run(w, call, true);
-	return w->leading;
+	if (!w->leading)
+		return PARSE_LOST;
+	if (++turn->calls == RPC_TURN_CALLS ||
+	    now - turn->since_ns > RPC_TURN_NS)
+		return PARSE_TURN;
+	return PARSE_ON;
 }
 
 static enum parse conn_parse(struct rpc_worker *w, struct rpc_conn *c,
-			     unsigned *turns)
+			     struct turn *turn)
 {
 	struct rpc_call *call;
 	enum parse r;
 
-	for (;;) {
-		if (!*turns)
-			return PARSE_TURN;
+	do {
 		r = call_next(c, &call, w->counts);
-		if (r != PARSE_CALL)
-			return r;
-		(*turns)--;
-		if (!conn_run(w, c, call))
-			return PARSE_LOST;
-	}
+		if (r == PARSE_CALL)
+			r = conn_run(w, c, call, turn);
+	} while (r == PARSE_ON);
+	return r;
 }
 
 /* The payload's rest, the tail's, and the buffer's room. */
@@ -362,7 +378,9 @@ static int recv_gather(struct rpc_conn *c, struct iovec *iov, size_t *asked)
 		iov[nr++] = (struct iovec){ call->tail + call->tail_have,
 					    call->tail_len - call->tail_have };
 	if (!left) {
-		if (c->bulk_memory && !c->assembling) {
+		/* Short of memory, too: what is read has to be kept. */
+		if ((c->bulk_memory || atomic_load(&c->server->nr_paused)) &&
+		    !c->assembling) {
 			need = c->want - rpc_buf_len(b);
 			need = max_of(need, RPC_BULK_AHEAD);
 			ahead = min_of(ahead, need);
@@ -441,11 +459,11 @@ static void conn_drained(struct rpc_conn *c)
 
 bool rpc_conn_turn(struct rpc_worker *w, struct rpc_conn *c)
 {
-	unsigned turns = RPC_TURN_CALLS;
+	struct turn turn = { 0 };
 	enum parse r;
 
 	for (;;) {
-		r = conn_parse(w, c, &turns);
+		r = conn_parse(w, c, &turn);
 		if (r == PARSE_LOST)
 			return false;
 		conn_flush(w, c);

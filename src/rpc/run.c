@@ -45,6 +45,19 @@ void rpc_call_charge(struct rpc_call *call, size_t bytes)
 		rpc_server_released(c->server);
 }
 
+bool rpc_call_try_charge(struct rpc_call *call, size_t bytes)
+{
+	const struct rpc_server *s = call->conn->server;
+
+	rpc_call_charge(call, bytes);
+	/* Others may have charged since rpc_conn_over(). */
+	if (atomic_load(&s->bytes) <= atomic_load(&s->total_bytes_max) ||
+	    atomic_load(&s->bytes) == bytes)
+		return true;
+	rpc_call_charge(call, 0);
+	return false;
+}
+
 static void call_unplace(struct rpc_call *call)
 {
 	if (call->bulk.len)
@@ -236,7 +249,8 @@ static bool call_run_handler(struct rpc_call *call, enum rpc_status *status)
 		*status = call_handle(call);
 		rpc_lead_back(w);
 		rpc_gauge_leave(call);
-		if (*status != RPC_AGAIN)
+		/* Without having been refused it is answered SYSTEM_ERR. */
+		if (*status != RPC_AGAIN || !call->gauge)
 			return true;
 		rpc_reply_reset(call);
 		call->worker = NULL;
@@ -283,8 +297,10 @@ static bool call_answer(struct rpc_call *call)
 void rpc_call_run(struct rpc_worker *w, struct rpc_call *call, bool hold)
 {
 	call->worker = w;
+	/* One that was parked has been counted. */
+	if (!call->gauge)
+		rpc_count(w->counts, calls, 1);
 	call->gauge = NULL;
-	rpc_count(w->counts, calls, 1);
 	if (!call_answer(call))
 		return;
 	call_free_request(call);
@@ -295,8 +311,10 @@ void rpc_call_run(struct rpc_worker *w, struct rpc_call *call, bool hold)
 void rpc_about_to_block(struct rpc_call *call)
 {
 	/* What was answered before must not wait for this one. */
-	if (rpc_lead_give(call->worker))
-		rpc_send_flush(call->conn, call->worker->counts, false);
+	if (!rpc_lead_give(call->worker))
+		return;
+	rpc_count(call->conn->client, wakeups, 1);
+	rpc_send_flush(call->conn, call->worker->counts, false);
 }
 
 const struct sockaddr_storage *rpc_call_peer(const struct rpc_call *call)

@@ -198,9 +198,12 @@ int rpc_server_listen(struct rpc_server *s, const struct sockaddr *addr,
 static int server_take(struct rpc_server *s, int fd,
 		       const struct sockaddr_storage *peer)
 {
+	unsigned mine = rpc_conn_client_conns(s, peer);
 	int one = 1;
 
-	if (atomic_load(&s->nr_conns) >= s->opt.conns_max) {
+	/* One address leaves room for others. */
+	if (atomic_load(&s->nr_conns) >= s->opt.conns_max ||
+	    mine >= max_of(s->opt.conns_max / 2, 1u)) {
 		rpc_count(s->counts, conns_refused, 1);
 		close(fd);
 		return -EMFILE;
@@ -309,38 +312,47 @@ static bool conn_check(struct rpc_server *s, struct rpc_conn *c, bool hungry,
 	return true;
 }
 
+/* All who hold memory wait for more: some that are in the middle of a record
+ * have to go, until there is room for one. Returns the bytes they held. */
+static uint64_t conns_sacrifice(struct rpc_server *s, struct rpc_poller *p,
+				uint64_t now, uint64_t freed)
+{
+	struct rpc_conn *c;
+
+	mutex_lock(&p->lock);
+	cds_list_for_each_entry (c, &p->conns, link) {
+		if (freed >= s->record_max)
+			break;
+		if (!atomic_load(&c->is_paused) ||
+		    !atomic_load(&c->record_ns) ||
+		    !older(atomic_load(&c->recv_ns), s->opt.stall_ns, now))
+			continue;
+		freed += atomic_load(&c->bytes);
+		rpc_count(s->counts, closed_slow, 1);
+		shutdown(c->fd, SHUT_RDWR);
+	}
+	mutex_unlock(&p->lock);
+	return freed;
+}
+
+/* The lock is held over shutdown(2) and ioctl(2), neither of which waits. */
 static void conns_check(struct rpc_server *s)
 {
 	bool hungry = atomic_load(&s->nr_paused);
-	struct rpc_conn *c, *victim = NULL;
-	uint64_t now = clock_ns();
+	uint64_t now = clock_ns(), freed = 0;
+	struct rpc_conn *c;
 	bool cut = false;
 
 	for (unsigned i = 0; i < s->opt.nr_pollers; i++) {
 		struct rpc_poller *p = &s->pollers[i];
 
 		mutex_lock(&p->lock);
-		cds_list_for_each_entry (c, &p->conns, link) {
+		cds_list_for_each_entry (c, &p->conns, link)
 			cut |= conn_check(s, c, hungry, now);
-			/* All who hold memory may wait for more: one that is
-			 * in the middle of a record has to go. */
-			if (!cut && !victim && atomic_load(&c->is_paused) &&
-			    atomic_load(&c->record_ns) &&
-			    older(atomic_load(&c->recv_ns), s->opt.stall_ns,
-				  now)) {
-				victim = c;
-				atomic_fetch_add(&c->refs, 1);
-			}
-		}
 		mutex_unlock(&p->lock);
 	}
-	if (!victim)
-		return;
-	if (!cut) {
-		rpc_count(s->counts, closed_slow, 1);
-		shutdown(victim->fd, SHUT_RDWR);
-	}
-	rpc_conn_put(victim);
+	for (unsigned i = 0; hungry && !cut && i < s->opt.nr_pollers; i++)
+		freed = conns_sacrifice(s, &s->pollers[i], now, freed);
 }
 
 static void listeners_retry(struct rpc_server *s)

@@ -22,7 +22,8 @@ struct rpc_server_options {
 	unsigned nr_programs;
 	unsigned nr_workers; /* 0: 32; at least 2 */
 	unsigned nr_pollers; /* 0: one per CPU, at most half the workers */
-	unsigned conns_max; /* 0: 16384; more are closed when accepted */
+	unsigned conns_max; /* 0: 16384; more are closed when accepted, and so
+			     * are more than half of it from one address */
 	uint32_t payload_max; /* 0: RPC_PAYLOAD_MAX; record: + 64 KiB */
 	uint64_t conn_bytes_max; /* 0: 4 MiB in flight per connection */
 	uint64_t total_bytes_max; /* 0: 256 MiB in flight in all */

@@ -20,8 +20,10 @@ static bool piece_next(struct xdr_in *in)
 {
 	while (in->p == in->end) {
 		if (in->nr_iov) {
-			in->p = in->iov->iov_base;
-			in->end = in->p + in->iov->iov_len;
+			if (in->iov->iov_len) {
+				in->p = in->iov->iov_base;
+				in->end = in->p + in->iov->iov_len;
+			}
 			in->iov++;
 			in->nr_iov--;
 		} else if (in->tail) {

@@ -43,21 +43,24 @@ struct xdr_in {
 	const uint8_t *tail_end;
 };
 
-/* A message in one buffer. */
+/* A message in one buffer; NULL if len is 0. */
 static inline void xdr_in_init(struct xdr_in *in, const void *buf, size_t len)
 {
-	*in = (struct xdr_in){ .p = buf, .end = (const uint8_t *)buf + len };
+	/* Even adding 0 to a null pointer is undefined. */
+	const uint8_t *p = buf ? buf : (const void *)"";
+
+	*in = (struct xdr_in){ .p = p, .end = p + len };
 }
 
 /* What follows the buffer given to xdr_in_init(): the vector, which must stay
- * in place, then tail. */
+ * in place, then tail (NULL: none). */
 static inline void xdr_in_append(struct xdr_in *in, const struct iovec *iov,
 				 int nr_iov, const void *tail, size_t tail_len)
 {
 	in->iov = iov;
 	in->nr_iov = nr_iov;
 	in->tail = tail;
-	in->tail_end = (const uint8_t *)tail + tail_len;
+	in->tail_end = tail ? (const uint8_t *)tail + tail_len : NULL;
 }
 
 /* Bytes not yet read, in all pieces. */
@@ -196,7 +199,7 @@ static inline uint8_t *xdr_out_hole(struct xdr_out *out, size_t len)
 {
 	uint8_t *p = out->p;
 
-	if (unlikely(xdr_out_room(out) < len)) {
+	if (unlikely(out->overflow || (size_t)(out->end - p) < len)) {
 		out->overflow = true;
 		return NULL;
 	}

@@ -294,11 +294,37 @@ static void stalled_payloads_do_not_starve_others(void **state)
 	}
 	for (int i = 1; i < STALL_CONNS; i += 2)
 		assert_int_equal(client_any(fds[i]), 1);
-	assert_true(most <= 4u << 20);
+	/* And a header for each. */
+	assert_true(most <= (4u << 20) + STALL_CONNS * 2048);
 	assert_true(test_stats(&t).paused > 0);
 	for (int i = 0; i < STALL_CONNS; i++)
 		close(fds[i]);
 	test_server_stop(&t);
+}
+
+static void many_halves_make_room_for_a_whole(void **state)
+{
+	struct rpc_server_options o = { .total_bytes_max = 2u << 20,
+					.stall_ns = 50 * NS_PER_MS };
+	struct test_server t;
+	uint8_t *data = mem_zalloc(500000);
+	int fds[STALL_CONNS], fd;
+
+	/* Assembled records, none of which can be completed. */
+	test_server_start(&t, &o);
+	for (int i = 0; i < STALL_CONNS; i++) {
+		fds[i] = client_connect(&t);
+		xdr_store32(data, 500000);
+		client_send(fds[i], data, 200000);
+	}
+	fd = half_write(&t, 1 << 20, 0);
+	assert_int_equal(client_any(fd), 1);
+	assert_true(test_stats(&t).closed_slow > 0);
+	for (int i = 0; i < STALL_CONNS; i++)
+		close(fds[i]);
+	close(fd);
+	test_server_stop(&t);
+	mem_free(data);
 }
 
 static void who_does_not_read_is_not_read(void **state)
@@ -338,6 +364,74 @@ static void no_memory_for_payload_is_waited_for(void **state)
 	atomic_store(&t.no_place, false);
 	assert_int_equal(client_any(fd), 1);
 	close(fd);
+	test_server_stop(&t);
+}
+
+static void one_address_gets_half_of_the_connections(void **state)
+{
+	struct rpc_server_options o = { .conns_max = 20 };
+	struct test_server t;
+	int fds[12];
+
+	test_server_start(&t, &o);
+	for (int i = 0; i < 12; i++)
+		fds[i] = client_connect(&t);
+	test_wait_stat(&t, conns_refused, 2);
+	for (uint32_t i = 0; i < 10; i++) {
+		client_call_null(fds[i], i);
+		assert_int_equal(client_any(fds[i]), i);
+	}
+	for (int i = 0; i < 12; i++)
+		close(fds[i]);
+	test_server_stop(&t);
+}
+
+static void server_without_memory_is_not_created(void **state)
+{
+	struct rpc_server_options o = { .nr_workers = 2 };
+	struct rpc_server *s;
+	int err;
+
+	for (uint64_t nth = 1;; nth++) {
+		mem_fail_at(nth, nth & 1);
+		err = rpc_server_create(&o, &s);
+		mem_fail_at(0, false);
+		if (!err)
+			break;
+		assert_int_equal(err, -ENOMEM);
+	}
+	rpc_server_destroy(s);
+}
+
+static void calls_outlive_a_lack_of_memory(void **state)
+{
+	struct test_server t;
+	uint8_t data[9000] = { 0 };
+	int fd, other;
+
+	test_server_start(&t, NULL);
+	other = client_connect(&t);
+	client_call_null(other, 1);
+	assert_int_equal(client_any(other), 1);
+	for (uint64_t nth = 1; nth < 12; nth++) {
+		/* The client's side has its memory before. */
+		struct client_msg *m = mem_alloc(sizeof(*m));
+
+		fd = client_connect(&t);
+		client_begin(m, (uint32_t)nth, TEST_ECHO);
+		xdr_out_opaque(&m->out, data, sizeof(data));
+		client_end(m);
+		mem_fail_at(nth, false);
+		client_send(fd, m->buf, xdr_out_len(&m->out));
+		/* An answer of some kind, or a closed connection. */
+		(void)client_recv(fd, m->buf, sizeof(m->buf));
+		mem_fail_at(0, false);
+		close(fd);
+		mem_free(m);
+		client_call_null(other, 2);
+		assert_int_equal(client_any(other), 2);
+	}
+	close(other);
 	test_server_stop(&t);
 }
 
@@ -406,8 +500,12 @@ int main(void)
 		cmocka_unit_test(lost_connections_leave_nothing),
 		cmocka_unit_test(incomplete_and_idle_connections_are_closed),
 		cmocka_unit_test(stalled_payloads_do_not_starve_others),
+		cmocka_unit_test(many_halves_make_room_for_a_whole),
 		cmocka_unit_test(who_does_not_read_is_not_read),
 		cmocka_unit_test(no_memory_for_payload_is_waited_for),
+		cmocka_unit_test(one_address_gets_half_of_the_connections),
+		cmocka_unit_test(server_without_memory_is_not_created),
+		cmocka_unit_test(calls_outlive_a_lack_of_memory),
 		cmocka_unit_test(copies_of_a_running_call_are_dropped),
 		cmocka_unit_test(random_bytes_do_no_harm),
 	};

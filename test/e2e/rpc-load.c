@@ -2,11 +2,13 @@
 /*
  * How many null procedures the server answers, and what each costs it.
  *
- *	rpc-load [-c CONNECTIONS] [-d IN-FLIGHT] [-t SECONDS] [-w BYTES]
+ *	rpc-load [-c CONNECTIONS] [-d IN-FLIGHT] [-i IDLE] [-t SECONDS]
+ *		 [-w BYTES]
  *
  * The client runs in the same process on a thread per connection, and its CPU
  * time is measured apart: what is printed per call is the server's threads'
- * alone. With -w each call carries so many bytes, received into one place.
+ * alone. -i adds connections that do nothing after one call, and prints the
+ * memory that each takes on the server's heap. With -w each call carries so many bytes, received into one place.
  */
 #include "e2e/rpc_client.h"
 
@@ -14,6 +16,7 @@
 #include "base/mem.h"
 #include "base/task.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -96,17 +99,39 @@ static void print(struct test_server *t, uint64_t ns, uint64_t cpu,
 	       (double)st.wakeups / n);
 }
 
+/* Opens nr connections that have made one call and are idle. */
+static int *idle_open(struct test_server *t, unsigned nr)
+{
+	struct rlimit files;
+	int *fds = mem_alloc((nr + 1) * sizeof(*fds));
+	size_t before;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < nr; i++) {
+		fds[i] = client_connect(t);
+		client_call_null(fds[i], i);
+		(void)client_any(fds[i]);
+	}
+	if (nr)
+		printf("%u idle connections, %zu bytes each\n", nr,
+		       (mallinfo2().uordblks - before) / nr);
+	return fds;
+}
+
 int main(int argc, char **argv)
 {
-	unsigned nr = 1, depth = 1, seconds = 1, i;
+	unsigned nr = 1, depth = 1, seconds = 1, nr_idle = 0, i;
 	uint64_t start, cpu, calls = 0;
 	struct test_server t;
 	struct task *tasks[64];
 	struct load loads[64] = { 0 };
 	uint32_t write_len = 0;
-	int opt;
+	int opt, *idle;
 
-	while ((opt = getopt(argc, argv, "c:d:t:w:")) != -1) {
+	while ((opt = getopt(argc, argv, "c:d:i:t:w:")) != -1) {
 		unsigned v = (unsigned)strtoul(optarg ? optarg : "", NULL, 0);
 
 		switch (opt) {
@@ -116,6 +141,9 @@ int main(int argc, char **argv)
 		case 'd':
 			depth = max_of(v, 1u);
 			break;
+		case 'i':
+			nr_idle = v;
+			break;
 		case 't':
 			seconds = v;
 			break;
@@ -124,12 +152,13 @@ int main(int argc, char **argv)
 			break;
 		default:
 			fprintf(stderr, "usage: rpc-load [-c CONNECTIONS] "
-					"[-d IN-FLIGHT] [-t SECONDS] "
+					"[-d IN-FLIGHT] [-i IDLE] [-t SECONDS] "
 					"[-w BYTES]\n");
 			return 2;
 		}
 	}
 	test_server_start(&t, NULL);
+	idle = idle_open(&t, nr_idle);
 	start = clock_ns();
 	cpu = process_cpu();
 	for (i = 0; i < nr; i++) {
@@ -148,6 +177,9 @@ int main(int argc, char **argv)
 		calls += loads[i].calls;
 		cpu -= loads[i].cpu_ns;
 	}
+	for (i = 0; i < nr_idle; i++)
+		close(idle[i]);
+	mem_free(idle);
 	print(&t, clock_ns() - start, cpu, calls);
 	test_server_stop(&t);
 	return 0;

@@ -327,6 +327,21 @@ static void statistics_are_kept_by_client(void **state)
 	test_server_stop(&t);
 }
 
+static void local_sockets_are_served(void **state)
+{
+	struct test_server t;
+	int pair[2];
+
+	test_server_start(&t, NULL);
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(rpc_server_adopt(t.rpc, pair[1]), 0);
+	client_call_null(pair[0], 3);
+	assert_int_equal(client_any(pair[0]), 3);
+	close(pair[0]);
+	test_server_stop(&t);
+}
+
 static void stop_sends_what_is_queued(void **state)
 {
 	uint8_t *reply = mem_alloc(2 << 20);
@@ -358,6 +373,7 @@ int main(void)
 		cmocka_unit_test(blocked_calls_leave_a_quarter_of_the_workers),
 		cmocka_unit_test(resent_calls_run_once),
 		cmocka_unit_test(statistics_are_kept_by_client),
+		cmocka_unit_test(local_sockets_are_served),
 		cmocka_unit_test(stop_sends_what_is_queued),
 	};
 	return cmocka_run_group_tests(tests, leak_setup, leak_check);
