@@ -219,6 +219,7 @@ static const char *explore_once(void (*fn)(void *arg), void *arg, bool verbose)
 	struct sched_params p = {
 		.choose = explore_choose,
 		.steps_max = explore.o.steps_max,
+		.inner_rank = explore.o.inner_rank,
 		.verbose = verbose,
 	};
 

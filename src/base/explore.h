@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 
+#include "base/atomic.h" /* explore_point() */
 #include "base/compiler.h"
 
 /* Tasks alive at once, the test function and the RCU task included. */
@@ -39,6 +40,11 @@ struct explore_options {
 	uint64_t random_nr; /* random schedules after it; 2000 */
 	uint64_t seed; /* of the first of them; 1 */
 	unsigned steps_max; /* scheduling points in one schedule; 20000 */
+	/*
+	 * An enum lock_rank: mutexes of it and inner ones are no scheduling
+	 * points, for tests that are not about what they guard. 0: all are.
+	 */
+	unsigned inner_rank;
 	bool one_seed; /* only the random schedule of seed */
 	const char *replay; /* only this schedule, printing each step */
 	bool quiet; /* print nothing: failure is expected */
@@ -84,7 +90,8 @@ int explore_main(int argc, char **argv, const struct explore_test *tests,
 	((cond) ? (void)0 : explore_fail(#cond, __FILE__, __LINE__))
 _Noreturn void explore_fail(const char *what, const char *file, int line);
 
-/* Another task may run here; addr is what is about to be touched. */
-void explore_point(const volatile void *addr);
+/* While calm there are no decisions: nobody is preempted. For what comes before
+ * and after the race. */
+void explore_calm(bool calm);
 
 #endif

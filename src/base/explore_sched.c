@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/explore.h"
+#include "base/lock.h"
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -58,6 +59,7 @@ static struct {
 	struct task *back; /* whom sched_call() goes back to */
 	struct sched_params params;
 	unsigned steps;
+	bool calm; /* no decisions */
 	uint64_t now;
 	uint64_t blocks; /* blockings so far: the next one's since */
 	bool failed;
@@ -220,11 +222,20 @@ static void step(const char *op, const volatile void *on)
 		endless();
 }
 
+static unsigned decide(unsigned nr, bool costly)
+{
+	unsigned i = 0;
+
+	if (nr > 1 && !sched.calm)
+		i = sched.params.choose(nr, costly);
+	assert(i < nr);
+	return i;
+}
+
 static void choose(struct task **options, unsigned nr, bool costly)
 {
-	unsigned i = nr > 1 ? sched.params.choose(nr, costly) : 0;
+	unsigned i = decide(nr, costly);
 
-	assert(i < nr);
 	if (options[i] != sched.cur)
 		coroutine_switch(options[i], false);
 }
@@ -245,6 +256,16 @@ void sched_point(const char *op, const volatile void *on)
 void explore_point(const volatile void *addr)
 {
 	sched_point("atomic", addr);
+}
+
+void explore_calm(bool calm)
+{
+	sched.calm = calm;
+}
+
+bool sched_is_point(const struct mutex *m)
+{
+	return !sched.params.inner_rank || m->rank < sched.params.inner_rank;
 }
 
 void sched_yield_to_others(void)
@@ -292,7 +313,7 @@ static void leave(bool last)
 				deadlock();
 		schedule_end();
 	}
-	i = nr > 1 ? sched.params.choose(nr, false) : 0;
+	i = decide(nr, false);
 	if (options[i] != sched.cur)
 		coroutine_switch(options[i], last);
 }
@@ -422,6 +443,7 @@ const char *sched_run(const struct sched_params *p, void (*fn)(void *arg),
 	sched.params = *p;
 	sched.nr = 0;
 	sched.steps = 0;
+	sched.calm = false;
 	sched.now = NS_PER_S;
 	sched.blocks = 0;
 	sched.back = NULL;

@@ -48,6 +48,7 @@ typedef unsigned sched_choose_fn(unsigned nr, bool costly);
 struct sched_params {
 	sched_choose_fn *choose;
 	unsigned steps_max;
+	unsigned inner_rank; /* as in explore_options */
 	bool verbose; /* prints each step to stderr */
 };
 
@@ -65,6 +66,9 @@ struct task *sched_self(void);
 
 /* Whether a schedule runs; else the caller is alone and nothing is explored. */
 bool sched_active(void);
+
+/* Whether taking and releasing m are scheduling points. */
+bool sched_is_point(const struct mutex *m);
 
 /* Another task may run. */
 void sched_point(const char *op, const volatile void *on);

@@ -38,7 +38,8 @@ void mutex_fini(struct mutex *m)
 void mutex_lock(struct mutex *m)
 {
 	held_check(held_self(), m);
-	sched_point("mutex_lock", m);
+	if (sched_is_point(m))
+		sched_point("mutex_lock", m);
 	while (m->owner)
 		sched_block("mutex_lock", m, 0);
 	m->owner = sched_self();
@@ -61,7 +62,8 @@ void mutex_unlock(struct mutex *m)
 	m->owner = NULL;
 	sched_wake(m, EXPLORE_TASKS_MAX);
 	/* What the caller does next it does without the mutex. */
-	sched_point("mutex_unlock", m);
+	if (sched_is_point(m))
+		sched_point("mutex_unlock", m);
 }
 
 void mutex_assert_held(const struct mutex *m)

@@ -430,6 +430,10 @@ static void touch(struct arena *a, uint64_t frame, uint64_t nr)
 	volatile char *at = a->base + frame * PAGE_SIZE;
 	uint64_t i;
 
+#ifdef TR_EXPLORE
+	/* A schedule uses a few pages, and there are many schedules. */
+	return;
+#endif
 	if (!madvise((char *)at, nr * PAGE_SIZE, MADV_POPULATE_WRITE))
 		return;
 	for (i = 0; i < nr; i++)
@@ -497,8 +501,10 @@ static int reserve(struct arena *a)
 		munmap(at, a->base - at);
 	if (end > a->base + len)
 		munmap(a->base + len, end - (a->base + len));
-	/* A kernel without huge pages refuses; then pages are small. */
+		/* A kernel without huge pages refuses; then pages are small. */
+#ifndef TR_EXPLORE
 	madvise(a->base, len, MADV_HUGEPAGE);
+#endif
 	return 0;
 }
 
