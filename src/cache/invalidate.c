@@ -11,6 +11,7 @@
 #include "writeback/writeout.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Folios referenced in one section of the index lock. */
 #define REMOVE_BATCH 32
@@ -83,16 +84,46 @@ int cache_invalidate(struct mapping *m, uint64_t first, uint64_t last,
 	return err;
 }
 
+/* Zeroes what a folio holds of the range. What is in it is valid without being
+ * dirty: the store is to have zeros there too. */
+static void zero_inside(struct folio *f, uint64_t first, uint64_t last)
+{
+	uint64_t from = max_of(f->idx, first) - f->idx;
+	uint64_t to = min_of(f->idx + folio_nr_pages(f), last + 1) - f->idx;
+
+	memset((char *)folio_data(f) + (from << PAGE_SHIFT), 0,
+	       (to - from) << PAGE_SHIFT);
+}
+
+/* Empties the range of one folio. true: it was split, its parts are to be
+ * looked at. */
+static bool remove_folio(struct mapping *m, struct folio *f, uint64_t first,
+			 uint64_t last)
+{
+	if (f->mapping != m)
+		return false;
+	if (!reaches_out(f, first, last))
+		folio_remove(f);
+	else if (folio_split(f))
+		return true;
+	else
+		zero_inside(f, first, last);
+	return false;
+}
+
 void cache_remove_all(struct mapping *m, uint64_t first, uint64_t last)
 {
 	struct folio *f[REMOVE_BATCH];
+	uint64_t at = first;
 	unsigned nr;
 
-	while ((nr = collect(m, &first, last, f))) {
+	while ((nr = collect(m, &at, last, f))) {
 		for (unsigned i = 0; i < nr; i++) {
+			uint64_t idx = max_of(f[i]->idx, first);
+
 			folio_lock_idle(f[i]);
-			if (f[i]->mapping == m)
-				folio_remove(f[i]);
+			if (remove_folio(m, f[i], first, last))
+				at = min_of(at, idx);
 			folio_unlock(f[i]);
 			folio_put(f[i], m->cache);
 		}
