@@ -7,7 +7,8 @@
  * nobody reads them in again; device writes in flight there waited for and
  * folios dropped; the unit at the boundary zeroed; then the store. A device
  * write that was submitted is never cancelled, and one that came after the
- * store's truncation would bring old bytes back.
+ * store's truncation would bring old bytes back; one that was only gathered is
+ * given up when it is sent (writeback/writeout.c).
  *
  * Punching zeroes partial units through the cache and removes whole ones.
  */
@@ -55,6 +56,7 @@ static int shrink(struct mapping *m, int64_t size)
 	range_close(m, &closed, first, INDEX_MAX);
 	cache_remove_all(m, first, INDEX_MAX);
 	zero_boundary(m, size);
+	prepare_wait(m);
 	err = m->bdi->store->ops->truncate(m->sf, size);
 	if (!err)
 		atomic_store(&m->store_size, size);

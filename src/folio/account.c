@@ -103,6 +103,17 @@ void folio_mark_dirty(struct folio *f, unsigned also)
 	mutex_unlock(&m->index_lock);
 }
 
+void folio_mark_again(struct folio *f)
+{
+	struct mapping *m = f->mapping;
+
+	folio_mark_dirty(f, FOLIO_ALLDIRTY);
+	mutex_lock(&m->index_lock);
+	index_tag(&m->index, f->idx, TAG_TOWRITE);
+	mutex_unlock(&m->index_lock);
+	atomic_fetch_add(&m->again, 1);
+}
+
 /* FOLIO_ALLDIRTY goes in the same step as FOLIO_DIRTY: a mapped store that
  * comes later sets both again. */
 static unsigned take_dirty(struct mapping *m, struct folio *f)
@@ -238,16 +249,16 @@ bool folio_unlink(struct mapping *m, struct folio *f, bool behind)
 {
 	int expected = 2;
 
+	explore_point(&f->maps);
 	if (atomic_load(&f->maps)) {
 		if (behind)
 			clear_dropbehind(m, f);
 		return false;
 	}
-	if (!atomic_compare_exchange_strong(&f->refs, &expected, 0))
+	if (!count_cas(&f->refs, &expected, 0))
 		return false;
 	/* Looked at last: a mapped store that dirtied the folio did so before
 	 * it gave back its map and reference. */
-	explore_point(&f->state);
 	if (folio_test(f, FOLIO_DIRTY | FOLIO_WRITEBACK | FOLIO_FILLING)) {
 		atomic_store(&f->refs, 2);
 		return false;

@@ -321,6 +321,25 @@ void mapping_raise_size(struct mapping *m, int64_t end)
 		;
 }
 
+int64_t prepare_enter(struct mapping *m)
+{
+	atomic_fetch_add(&m->preparing, 1);
+	explore_point(&m->size);
+	return atomic_load(&m->size);
+}
+
+void prepare_leave(struct mapping *m)
+{
+	explore_point(&m->preparing);
+	if (atomic_fetch_sub(&m->preparing, 1) == 1)
+		waitq_wake_all(&m->cache->closed);
+}
+
+void prepare_wait(struct mapping *m)
+{
+	wait_event(&m->cache->closed, !atomic_load(&m->preparing));
+}
+
 void mapping_touch(struct mapping *m)
 {
 	struct timespec now = clock_real();

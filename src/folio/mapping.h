@@ -80,6 +80,8 @@ struct mapping {
 		sparse; /* (A) grew with holes: nothing is allocated ahead */
 
 	/* (A) what changed on the device, and what a sync has covered. */
+	atomic_ulong again; /* folios to be written again: writeout_wait() */
+	atomic_uint preparing; /* inside prepare_enter() */
 	atomic_ulong changes;
 	atomic_ulong durable; /* by a datasync at least */
 	atomic_ulong meta_durable; /* by a full sync */
@@ -127,6 +129,15 @@ void range_wait(struct mapping *m, uint64_t idx, unsigned order);
 
 /* Raises the size to at least end. Inside the gate. */
 void mapping_raise_size(struct mapping *m, int64_t end);
+
+/*
+ * Around a call of the store that may raise the file's size: returns the size
+ * up to which it may. Who lowers the size lets all leave that may have seen it
+ * as it was before the store's file is cut.
+ */
+int64_t prepare_enter(struct mapping *m);
+void prepare_leave(struct mapping *m);
+void prepare_wait(struct mapping *m);
 
 /* A write was accepted: its time is the file's mtime from now on. */
 void mapping_touch(struct mapping *m);

@@ -43,7 +43,7 @@ bool folio_try_get(struct folio *f) MUST_CHECK;
 /* One more for somebody who has one. */
 static inline void folio_get(struct folio *f)
 {
-	atomic_fetch_add(&f->refs, 1);
+	count_add(&f->refs, 1);
 }
 
 /* Frees the folio with the last reference. */
@@ -76,6 +76,10 @@ static inline bool folio_is(const struct folio *f, const struct mapping *m,
 /* Both steps of making a folio dirty; also: further bits to set in the first
  * (FOLIO_ALLDIRTY). Needs the folio lock or a map. */
 void folio_mark_dirty(struct folio *f, unsigned also);
+
+/* The same for a folio under writeback whose bytes did not all get to the
+ * device, for no fault of theirs: whoever waits for them writes it again. */
+void folio_mark_again(struct folio *f);
 
 /*
  * Makes locked folios of one mapping clean and starts their writeback, in one

@@ -13,6 +13,7 @@
 #include "folio/state.h"
 #include "writeback/fill.h"
 
+#include <errno.h>
 #include <limits.h>
 
 /* Folios handled in one section of the index lock. */
@@ -20,6 +21,10 @@
 
 /* Device writes of one sync in flight: its leader is one of many. */
 #define SYNC_DEPTH 16
+
+/* Rounds of a sync that meets writes that were cut short: a device that does
+ * that every time does not work. */
+#define TRIES_MAX 16
 
 /* Tags what is dirty in the range. Returns whether anything is. */
 static bool tag_dirty(struct mapping *m, const struct page_range *r,
@@ -88,16 +93,35 @@ void writeout_wait_in_flight(struct mapping *m, uint64_t first, uint64_t last)
 	} while (nr && first <= last);
 }
 
-int writeout_wait(struct mapping *m, const struct page_range *r, unsigned nr)
+/* Writes what is tagged between the first and the last page of the ranges. */
+static int write_tagged(struct mapping *m, const struct page_range *r,
+			unsigned nr)
 {
 	struct writeout wo = { .tag = TAG_TOWRITE,
 			       .first = UINT64_MAX,
 			       .nr_pages = LONG_MAX,
 			       .wait = true,
 			       .tail = true };
-	bool any = false, edges;
 	struct writer *w;
-	int err = 0;
+	int err = writer_create(m->bdi, SYNC_DEPTH, &w);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < nr; i++) {
+		wo.first = min_of(wo.first, r[i].first);
+		wo.last = max_of(wo.last, r[i].last);
+	}
+	writeout(w, m, &wo);
+	writer_destroy(w);
+	return 0;
+}
+
+int writeout_wait(struct mapping *m, const struct page_range *r, unsigned nr)
+{
+	unsigned long again = atomic_load(&m->again), seen;
+	bool any = false, edges;
+	unsigned tries = 0;
+	int err = 0, failed;
 
 	for (unsigned i = 0; i < nr; i++) {
 		any |= tag_dirty(m, &r[i], TAG_DIRTY);
@@ -105,18 +129,17 @@ int writeout_wait(struct mapping *m, const struct page_range *r, unsigned nr)
 		if (edges)
 			err = fill_range(m, &r[i]) ?: err;
 		any |= edges;
-		wo.first = min_of(wo.first, r[i].first);
-		wo.last = max_of(wo.last, r[i].last);
 	}
-	if (any) {
-		int failed = writer_create(m->bdi, SYNC_DEPTH, &w);
-
+	do {
+		failed = any ? write_tagged(m, r, nr) : 0;
 		if (failed)
 			return failed;
-		writeout(w, m, &wo);
-		writer_destroy(w);
-	}
-	for (unsigned i = 0; i < nr; i++)
-		writeout_wait_in_flight(m, r[i].first, r[i].last);
-	return err;
+		for (unsigned i = 0; i < nr; i++)
+			writeout_wait_in_flight(m, r[i].first, r[i].last);
+		seen = again;
+		again = atomic_load(&m->again);
+		/* Ours or others': they are tagged like what we began with. */
+		any = again != seen;
+	} while (any && ++tries < TRIES_MAX);
+	return any ? -EIO : err;
 }

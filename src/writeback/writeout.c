@@ -117,8 +117,11 @@ void writer_set_depth(struct writer *w, unsigned depth)
 static void redirty_failed(struct mapping *m, struct folio *f, int err)
 {
 	state_and(&f->state, ~FOLIO_ERROR);
-	if (err == -ENOSPC || err == -EDQUOT || err == -EAGAIN ||
-	    f->retries++ < EIO_RETRIES) {
+	if (err == -EAGAIN) {
+		folio_mark_again(f);
+		return;
+	}
+	if (err == -ENOSPC || err == -EDQUOT || f->retries++ < EIO_RETRIES) {
 		folio_mark_dirty(f, FOLIO_ALLDIRTY);
 		return;
 	}
@@ -186,15 +189,20 @@ static void wio_done(struct tr_io *io)
 
 /* ---- building requests ---- */
 
+/* -EAGAIN: the file was truncated since the write was gathered, which would
+ * extend it; what of it is left is for another write. */
 static int prepare(struct mapping *m, int64_t off, size_t len)
 {
-	int64_t size = mapping_size(m);
+	int64_t size = prepare_enter(m);
 	int64_t floor = align_down(size, m->attr.block);
-	int err = m->bdi->store->ops->prepare(m->sf, off, len, floor,
-					      !atomic_load(&m->sparse));
+	int err = -EAGAIN;
 
+	if (off + (int64_t)len <= floor || !len)
+		err = m->bdi->store->ops->prepare(m->sf, off, len, floor,
+						  !atomic_load(&m->sparse));
 	if (!err)
 		mapping_raise_store_size(m, floor);
+	prepare_leave(m);
 	return err;
 }
 
