@@ -283,6 +283,9 @@ static void free_bdis(struct tr_cache *c)
 			b->store->ops->drop_memory(b->store,
 						   c->chunks[i].iov_base,
 						   c->chunks[i].iov_len);
+		/* Folios that were truncated away while queued. */
+		while (wb_run_drops(b->root))
+			task_yield();
 		bdi_destroy(b);
 	}
 }

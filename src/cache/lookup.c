@@ -22,12 +22,16 @@ struct folio *cache_find(struct mapping *m, uint64_t idx)
 		f = index_load(&m->index, idx);
 		if (!f)
 			break;
-		if (!folio_try_get(f))
-			continue;
-		if (f == index_load(&m->index, idx))
-			break;
-		rcu_read_unlock();
-		folio_put(f, m->cache);
+		if (folio_try_get(f)) {
+			if (f == index_load(&m->index, idx))
+				break;
+			rcu_read_unlock();
+			folio_put(f, m->cache);
+		} else {
+			/* Frozen, for a few instructions, or gone. */
+			rcu_read_unlock();
+			task_yield();
+		}
 		rcu_read_lock();
 	}
 	rcu_read_unlock();
@@ -91,13 +95,15 @@ static int make_folio(struct mapping *m, uint64_t idx, unsigned flags,
 		atomic_store(&f->state, FOLIO_LOCKED);
 		if ((flags & (GET_DONTCACHE | GET_EDGE)) == GET_DONTCACHE)
 			state_or(&f->state, FOLIO_DROPBEHIND);
-		atomic_store(&f->refs, 2);
+		/* Not stored: a late lookup may hold what it takes for the
+		 * folio that these pages were before. */
+		folio_get(f);
 		err = mapping_insert(m, f, align_down(idx, 1ull << order));
 		if (!err) {
 			*out = f;
 			return 0;
 		}
-		atomic_store(&f->refs, 1);
+		count_sub(&f->refs, 1);
 		atomic_store(&f->state, 0);
 		if (err == -ENOMEM && !(flags & GET_NOWAIT) &&
 		    cache_reclaim(m->cache))

@@ -27,7 +27,7 @@ struct edge {
 	struct cds_list_head age; /* edge_lock; of the cache */
 	struct cds_list_head of_mapping; /* edge_lock */
 	struct folio *folio;
-	struct bdi *bdi;
+	struct mapping *m; /* has references while the edge is on its lists */
 	uint64_t since_ns;
 	uint32_t covered; /* bytes */
 	uint16_t nr; /* ranges, while bits is NULL */
@@ -60,7 +60,7 @@ bool edge_attach(struct mapping *m, struct folio *f)
 		return false;
 	assert(!f->edge && f->order == m->min_order);
 	e->folio = f;
-	e->bdi = m->bdi;
+	e->m = m;
 	e->since_ns = clock_ns();
 	f->edge = e;
 	state_or(&f->state, FOLIO_EDGE);
@@ -255,10 +255,10 @@ static bool ref_edge(const struct edge *e, struct edge_ref *out)
 {
 	if (!folio_try_get(e->folio))
 		return false;
-	/* On the list, so still in its mapping, which lives as long as it has
-	 * folios. */
+	/* The folio may just have left its mapping (folio_remove), which gives
+	 * back what it held of it only after the edge has left the list. */
 	out->f = e->folio;
-	out->m = e->folio->mapping;
+	out->m = e->m;
 	mapping_get(out->m);
 	return true;
 }
@@ -273,7 +273,7 @@ unsigned edge_oldest(struct tr_cache *c, const struct bdi *bdi,
 	cds_list_for_each_entry (e, &c->edge_ages, age) {
 		if (nr == max || e->since_ns > since_ns)
 			break;
-		if (e->bdi == bdi)
+		if (e->m->bdi == bdi)
 			nr += ref_edge(e, &out[nr]);
 	}
 	mutex_unlock(&c->edge_lock);

@@ -54,6 +54,11 @@ static void place_part(struct split *s, struct folio *part, unsigned i)
 	part->mapping = m;
 	part->idx = s->idx + ((uint64_t)i << s->order);
 	atomic_store(&part->state, state | (i ? 0 : FOLIO_LOCKED));
+	/* On its list before anybody can find it: whoever drops it next takes
+	 * it off. */
+	lru_add(m->cache, part);
+	if (s->state & FOLIO_ACTIVE)
+		lru_activate(m->cache, part);
 	for (uint64_t k = 0; k < 1ull << s->order; k++)
 		index_replace(&m->index, part->idx + k, part);
 	if (state & FOLIO_DIRTY && m->wb) {
@@ -70,16 +75,16 @@ static bool replace(struct folio *f, struct split *s) REQUIRES(m->index_lock)
 	struct mapping *m = s->m;
 	int expected = 2;
 
-	if (!atomic_compare_exchange_strong(&f->refs, &expected, 0))
+	if (!count_cas(&f->refs, &expected, 0))
 		return false;
 	s->nr = 1u << (f->order - m->min_order);
 	s->order = m->min_order;
 	s->idx = f->idx;
 	s->towrite = index_has_tag(&m->index, f->idx, TAG_TOWRITE);
+	s->state = state_load(&f->state);
 	lru_del(m->cache, f);
 	account_clean(m, f);
 	index_untag(&m->index, f->idx, TAG_TOWRITE);
-	s->state = state_load(&f->state);
 	s->blocks = f->blocks;
 	f->blocks = NULL;
 	arena_split(m->cache->arena, f, s->order);
@@ -92,20 +97,13 @@ bool folio_split(struct folio *f)
 {
 	struct split s = { .m = f->mapping };
 	struct mapping *m = f->mapping;
-	unsigned waiters, active = folio_test(f, FOLIO_ACTIVE);
+	unsigned waiters;
 	bool done;
 
 	if (!can_split(m, f))
 		return false;
 	mutex_lock(&m->index_lock);
 	done = replace(f, &s);
-	/* A part may be removed and freed as soon as it is in the index, but
-	 * not while its index cannot change. */
-	for (unsigned i = 0; done && i < s.nr; i++) {
-		lru_add(m->cache, f + ((size_t)i << s.order));
-		if (active)
-			lru_activate(m->cache, f + ((size_t)i << s.order));
-	}
 	mutex_unlock(&m->index_lock);
 	if (!done)
 		return false;

@@ -32,21 +32,12 @@ static struct waitq *folio_waitq(const struct folio *f)
 
 bool folio_try_get(struct folio *f)
 {
-	int refs;
-
-	explore_point(&f->refs);
-	refs = atomic_load_explicit(&f->refs, memory_order_relaxed);
-	do {
-		if (refs <= 0)
-			return false;
-	} while (!atomic_compare_exchange_weak(&f->refs, &refs, refs + 1));
-	return true;
+	return count_inc_unless_zero(&f->refs);
 }
 
 void folio_put(struct folio *f, struct tr_cache *c)
 {
-	explore_point(&f->refs);
-	if (atomic_fetch_sub(&f->refs, 1) != 1)
+	if (count_sub(&f->refs, 1) != 1)
 		return;
 	assert(!f->mapping);
 	assert(!folio_test(f, FOLIO_LRU | FOLIO_DROP_QUEUED));
