@@ -177,6 +177,12 @@ int tr_file_close(struct tr_file *f)
 	return err;
 }
 
+void cache_file_forget(struct tr_file *f)
+{
+	(void)cache_invalidate(f->m, 0, INDEX_MAX, false);
+	wb_unlist(f->m);
+}
+
 struct mapping *cache_file_mapping(struct tr_file *f)
 {
 	return f->m;

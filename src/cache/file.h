@@ -18,6 +18,13 @@ int cache_file_open(struct tr_cache *c, struct tr_store *store,
 		    struct tr_store_file *sf, int flags,
 		    struct tr_file **out) MUST_CHECK;
 
+/*
+ * Drops the file's clean pages and lets the cache forget the file with its last
+ * opening, so that the next one asks the store for size and times again. What
+ * is dirty stays, and so does the mapping then.
+ */
+void cache_file_forget(struct tr_file *f);
+
 struct mapping *cache_file_mapping(struct tr_file *f);
 
 #endif

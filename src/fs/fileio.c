@@ -104,6 +104,9 @@ static int switch_io(struct fs_file *f, bool write)
 
 	if (old) {
 		error = tr_fsync(old);
+		/* Without pages and openings the cache forgets the file, and
+		 * with it a size that is not the host's any more. */
+		cache_file_forget(old);
 		(void)tr_file_close(old);
 	} else {
 		file_count_fds(f, FILEIO_FDS);

@@ -24,6 +24,10 @@ modes() # READ WRITE
 	nfs-cat "$base/big$args" >"$work/back" || exit 1
 	same "$work/big" "$work/back"
 	nfs-cat "$base/none$args" 2>/dev/null && { echo "a file that is not there was read"; exit 1; }
+	echo changed on the host >"$dir/small"
+	[ "$(nfs-cat "$base/small$args")" = "changed on the host" ] || {
+		echo "a change on the host was not seen, modes $1 $2"; exit 1; }
+	cp "$work/small" "$dir/small"
 	server_stop
 	same "$work/big" "$dir/big"
 	same "$work/small" "$dir/small"
