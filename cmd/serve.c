@@ -30,6 +30,7 @@
 #include "fs/exports.h"
 #include "fs/server.h"
 #include "nfs/nfs.h"
+#include "rpc/rpcbind.h"
 #include "rpc/server.h"
 
 #include <tailrace/cache.h>
@@ -49,6 +50,8 @@ struct serve {
 	struct rpc_server *rpc;
 	uint16_t port, mount_port;
 	char address[64]; /* the first that is listened to */
+	bool ipv6; /* listened to as well */
+	bool bound; /* told to rpcbind */
 	sigset_t signals;
 	int ready_fd; /* of the daemon's parent; -1: none */
 };
@@ -332,6 +335,7 @@ static int listen_addr(struct serve *s, const char *text)
 	ret = listen_port(s, ai, s->port, &s->port);
 	if (!ret && s->mount_port != s->port)
 		ret = listen_port(s, ai, s->mount_port, &s->mount_port);
+	s->ipv6 |= ai->ai_family == AF_INET6;
 	freeaddrinfo(ai);
 	if (ret) {
 		complain("cannot listen on %s, ports %u and %u: %s", text,
@@ -371,6 +375,30 @@ static int listen_all(struct serve *s)
 			status = listen_addr(s, local ? "::1" : "::");
 	}
 	return status;
+}
+
+/* Clients that are not told ports ask rpcbind, where it runs. */
+static void tell_rpcbind(struct serve *s)
+{
+	int ret;
+
+	if (geteuid())
+		return;
+	ret = rpc_bind_set(NFS_PROGRAM, 3, s->port, s->ipv6);
+	if (!ret)
+		ret = rpc_bind_set(MOUNT_PROGRAM, 3, s->mount_port, s->ipv6);
+	s->bound = !ret;
+	if (ret && ret != -ENOENT)
+		log_line(LOG_NOTICE, "rpcbind did not take the ports: %s",
+			 strerror(-ret));
+}
+
+static void untell_rpcbind(const struct serve *s)
+{
+	if (!s->bound)
+		return;
+	(void)!rpc_bind_unset(NFS_PROGRAM, 3, s->ipv6);
+	(void)!rpc_bind_unset(MOUNT_PROGRAM, 3, s->ipv6);
 }
 
 /* ---- the server ---- */
@@ -445,6 +473,8 @@ static int start(struct serve *s)
 	ret = rpc_server_start(s->rpc);
 	if (ret)
 		complain("%s", strerror(-ret));
+	else
+		tell_rpcbind(s);
 	return ret ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -452,6 +482,7 @@ static int finish(struct serve *s)
 {
 	int ret = 0;
 
+	untell_rpcbind(s);
 	if (s->rpc) {
 		rpc_server_stop(s->rpc, DRAIN_NS);
 		rpc_server_destroy(s->rpc);

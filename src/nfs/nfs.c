@@ -19,12 +19,9 @@ int nfs_create(struct fs_server *fs, unsigned nr_workers, struct nfs **out)
 
 	if (!nfs)
 		return -ENOMEM;
-	nfs->gauge = rpc_gauge_create(nr_workers);
-	if (!nfs->gauge) {
-		mem_free(nfs);
-		return -ENOMEM;
-	}
 	nfs->fs = fs;
+	nfs->nr_workers = nr_workers;
+	mutex_init(&nfs->lock, LOCK_LEAF);
 	buffers_init(&nfs->buffers);
 	nfs->programs[0] = (struct rpc_program){ .prog = NFS_PROGRAM,
 						 .vers = 3,
@@ -42,7 +39,11 @@ int nfs_create(struct fs_server *fs, unsigned nr_workers, struct nfs **out)
 
 void nfs_destroy(struct nfs *nfs)
 {
-	rpc_gauge_destroy(nfs->gauge);
+	int i;
+
+	for (i = 0; i < atomic_load(&nfs->nr_gauges); i++)
+		rpc_gauge_destroy(nfs->gauges[i].gauge);
+	mutex_fini(&nfs->lock);
 	buffers_fini(&nfs->buffers);
 	mem_free(nfs);
 }
@@ -51,6 +52,56 @@ const struct rpc_program *nfs_programs(const struct nfs *nfs, unsigned *nr)
 {
 	*nr = ARRAY_SIZE(nfs->programs);
 	return nfs->programs;
+}
+
+static struct rpc_gauge *find_gauge(struct nfs *nfs, const struct fs_volume *v)
+{
+	int nr = atomic_load(&nfs->nr_gauges), i;
+
+	for (i = 0; i < nr; i++)
+		if (nfs->gauges[i].volume == v || i + 1 == NFS_GAUGES_MAX)
+			return nfs->gauges[i].gauge;
+	return NULL;
+}
+
+static struct rpc_gauge *add_gauge(struct nfs *nfs, const struct fs_volume *v)
+{
+	struct rpc_gauge *g = rpc_gauge_create(nfs->nr_workers), *other;
+	int nr;
+
+	if (!g)
+		return NULL;
+	mutex_lock(&nfs->lock);
+	other = find_gauge(nfs, v);
+	nr = atomic_load(&nfs->nr_gauges);
+	if (!other) {
+		nfs->gauges[nr] = (struct nfs_gauge){ v, g };
+		atomic_store(&nfs->nr_gauges, nr + 1);
+	}
+	mutex_unlock(&nfs->lock);
+	if (!other)
+		return g;
+	rpc_gauge_destroy(g);
+	return other;
+}
+
+bool nfs_try_block(struct rpc_call *call, const struct xdr_opaque *fh)
+{
+	struct nfs *nfs = nfs_of(call);
+	struct rpc_gauge *g = NULL;
+	struct fs_export *x = NULL;
+	struct fs_handle h;
+
+	if (!handle_decode(&nfs->fs->options.key, fh->data, fh->len, &h))
+		x = fs_export_find(nfs->fs, h.export_id);
+	if (x)
+		g = find_gauge(nfs, x->volume);
+	if (x && !g)
+		g = add_gauge(nfs, x->volume);
+	if (g)
+		return rpc_try_block(call, g);
+	rpc_about_to_block(call);
+	return true;
 }
 
 void nfs_cred(const struct rpc_call *call, struct fs_cred *out)

@@ -19,10 +19,21 @@
 #define NFS_PROGRAM 100003u
 #define MOUNT_PROGRAM 100005u
 
+/* File systems with a limit of their own; further ones share the last. */
+#define NFS_GAUGES_MAX 64
+
 struct nfs {
 	struct fs_server *fs; /* (C) */
 	struct buffers buffers;
-	struct rpc_gauge *gauge; /* (C) NULL: blocked calls are not limited */
+	/* One for each file system, so that a hung one leaves workers for the
+	 * others. Rows are only added, and published by nr_gauges. */
+	struct nfs_gauge {
+		const struct fs_volume *volume;
+		struct rpc_gauge *gauge;
+	} gauges[NFS_GAUGES_MAX];
+	atomic_int nr_gauges; /* (A) */
+	struct mutex lock; /* LOCK_LEAF: who adds */
+	unsigned nr_workers; /* (C) */
 	struct rpc_program programs[2]; /* (C) */
 };
 
@@ -39,6 +50,13 @@ extern const struct rpc_proc nfs3_procs[];
 extern const unsigned nfs3_nr_procs;
 extern const struct rpc_proc mount3_procs[];
 extern const unsigned mount3_nr_procs;
+
+/*
+ * The call is about to block on the file system of a handle (any bytes). False:
+ * too many do already; return RPC_AGAIN, before anything was written.
+ */
+bool nfs_try_block(struct rpc_call *call,
+		   const struct xdr_opaque *fh) MUST_CHECK;
 
 /* Who calls, as the file layer wants it; NONE is anonymous. */
 void nfs_cred(const struct rpc_call *call, struct fs_cred *out);

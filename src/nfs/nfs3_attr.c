@@ -44,7 +44,8 @@ enum rpc_status nfs3_setattr(struct rpc_call *call, void *args)
 	struct fs_file *f;
 	int ret;
 
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->file))
+		return RPC_AGAIN;
 	nfs3_sattr_of(&a->attr, &s);
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret) {
@@ -113,9 +114,10 @@ enum rpc_status nfs3_readlink(struct rpc_call *call, void *args)
 	struct fs_request r;
 	int ret;
 
+	if (!nfs_try_block(call, &a->file))
+		return RPC_AGAIN;
 	if (rpc_reply_reserve(call, FS_PATH_MAX + 8))
 		return RPC_SYSTEM_ERR;
-	rpc_about_to_block(call);
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret)
 		ret = name_read_link(&r, f, target);
@@ -137,7 +139,8 @@ enum rpc_status nfs3_fsstat(struct rpc_call *call, void *args)
 	struct statfs s;
 	int ret;
 
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->file))
+		return RPC_AGAIN;
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret && fstatfs(f->fd, &s))
 		ret = -errno;

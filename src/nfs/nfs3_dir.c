@@ -145,12 +145,13 @@ static enum rpc_status list(struct rpc_call *call, const xdr_nfs3_fh *fh,
 	size_t start;
 	int ret;
 
+	if (!nfs_try_block(call, fh))
+		return RPC_AGAIN;
 	l.limit = min_of(count, LISTING_MAX);
 	if (rpc_reply_reserve(call, LISTING_MAX + LISTING_FRAME))
 		return RPC_SYSTEM_ERR;
 	start = xdr_out_len(out);
 	l.limit += start;
-	rpc_about_to_block(call);
 	ret = nfs3_open(call, fh, &r, &dir);
 	if (!ret)
 		ret = dir_start(&r, dir, cookie, &host);

@@ -4,7 +4,8 @@
  *
  * Happy path: what the cache can do at once is done on the thread that read the
  * request. Only when it answers that it would have to wait does the call say
- * that it is about to block, and is done again.
+ * that it is about to block, and is done again; -EINPROGRESS here means that too
+ * many are blocked, and that rpc/ is to run the call again later.
  *
  * A WRITE's payload is received into page-aligned memory at the same offset
  * within a page as in the file, so that the middle of a direct WRITE is aligned
@@ -48,7 +49,8 @@ static int do_read(struct rpc_call *call, const struct nfs3_read_args *a,
 	ret = io_read(r, f, rd, true);
 	if (ret != -EAGAIN)
 		return ret;
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->file))
+		return -EINPROGRESS;
 	return io_read(r, f, rd, false);
 }
 
@@ -90,6 +92,11 @@ enum rpc_status nfs3_read(struct rpc_call *call, void *args)
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret)
 		ret = do_read(call, a, &r, f, &rd);
+	if (ret == -EINPROGRESS) {
+		file_put(f);
+		buffer_put(buf);
+		return RPC_AGAIN;
+	}
 	nfs3_put_status(out, ret);
 	if (ret) {
 		nfs3_put_post_attr_of(out, &r, f);
@@ -152,7 +159,8 @@ static int do_write(struct rpc_call *call, const struct nfs3_write_args *a,
 	if (ret != -EAGAIN && (ret || w->written == w->len))
 		return ret;
 	/* What was written at once is written again: the same bytes. */
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->file))
+		return -EINPROGRESS;
 	return io_write(r, f, w, false);
 }
 
@@ -179,6 +187,10 @@ enum rpc_status nfs3_write(struct rpc_call *call, void *args)
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret)
 		ret = do_write(call, a, &r, f, &w);
+	if (ret == -EINPROGRESS) {
+		file_put(f);
+		return RPC_AGAIN;
+	}
 	nfs3_put_status(out, ret);
 	if (ret) {
 		xdr_out_bool(out, false);
@@ -207,7 +219,8 @@ enum rpc_status nfs3_commit(struct rpc_call *call, void *args)
 	struct fs_request r;
 	int ret;
 
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->file))
+		return RPC_AGAIN;
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret) {
 		ret = io_commit(&r, f, a->offset, a->count, &verifier,

@@ -23,7 +23,8 @@ enum rpc_status nfs3_lookup(struct rpc_call *call, void *args)
 	struct fs_request r;
 	int ret;
 
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->dir))
+		return RPC_AGAIN;
 	ret = nfs3_open(call, &a->dir, &r, &dir);
 	if (!ret)
 		ret = nfs3_text(&a->name, name, sizeof(name));
@@ -53,7 +54,8 @@ static enum rpc_status make(struct rpc_call *call,
 	struct fs_request r;
 	int ret;
 
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &where->dir))
+		return RPC_AGAIN;
 	ret = nfs3_open(call, &where->dir, &r, &dir);
 	if (!ret)
 		ret = nfs3_text(&where->name, name, sizeof(name));
@@ -150,7 +152,8 @@ static enum rpc_status unmake(struct rpc_call *call, const struct nfs3_dirop *a,
 	struct fs_request r;
 	int ret;
 
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->dir))
+		return RPC_AGAIN;
 	ret = nfs3_open(call, &a->dir, &r, &dir);
 	if (!ret)
 		ret = nfs3_text(&a->name, name, sizeof(name));
@@ -182,7 +185,8 @@ enum rpc_status nfs3_rename(struct rpc_call *call, void *args)
 	struct fs_request r, other;
 	int ret;
 
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->from.dir))
+		return RPC_AGAIN;
 	ret = nfs3_open(call, &a->from.dir, &r, &from);
 	if (!ret)
 		ret = nfs3_open(call, &a->to.dir, &other, &to);
@@ -215,7 +219,8 @@ enum rpc_status nfs3_link(struct rpc_call *call, void *args)
 	struct fs_request r, other;
 	int ret;
 
-	rpc_about_to_block(call);
+	if (!nfs_try_block(call, &a->file))
+		return RPC_AGAIN;
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret)
 		ret = nfs3_open(call, &a->link.dir, &other, &dir);
