@@ -32,7 +32,6 @@
 /* ---- opening an export ---- */
 
 static struct fs_volume *find_volume(struct fs_server *fs, uint64_t dev)
-	REQUIRES(fs->lock)
 {
 	struct fs_volume *v;
 
@@ -44,7 +43,7 @@ static struct fs_volume *find_volume(struct fs_server *fs, uint64_t dev)
 
 /* The store takes the directory's lock, also where it is not used for I/O. */
 static int attach_volume(struct fs_server *fs, struct fs_export *x,
-			 uint64_t dev) REQUIRES(fs->lock)
+			 uint64_t dev)
 {
 	struct tr_store *store;
 	struct fs_volume *v;
@@ -116,7 +115,6 @@ static int entry_error(const struct export_entry *e, const char *what, int ret,
 
 static int export_open(struct fs_server *fs, const struct export_entry *e,
 		       struct fs_export **out, char error[EXPORTS_ERROR_MAX])
-	REQUIRES(fs->lock)
 {
 	struct fs_export *x = mem_zalloc(sizeof(*x));
 	const char *what = "opening it";
@@ -170,7 +168,7 @@ static struct fs_export *find_path(struct fs_server *fs, const char *path)
 }
 
 static int add_missing(struct fs_server *fs, const struct exports *list,
-		       char error[EXPORTS_ERROR_MAX]) REQUIRES(fs->lock)
+		       char error[EXPORTS_ERROR_MAX])
 {
 	int i, j, nr, ret;
 
@@ -205,6 +203,25 @@ static void set_entry(struct fs_export *x, struct export_entry *e)
 			atomic_store(&x->knobs.value[i], e->io[i]);
 }
 
+static bool try_change(struct fs_server *fs)
+{
+	bool mine;
+
+	mutex_lock(&fs->lock);
+	mine = !fs->changing;
+	fs->changing = true;
+	mutex_unlock(&fs->lock);
+	return mine;
+}
+
+static void change_done(struct fs_server *fs)
+{
+	mutex_lock(&fs->lock);
+	fs->changing = false;
+	mutex_unlock(&fs->lock);
+	waitq_wake_all(&fs->changed);
+}
+
 int fs_server_export(struct fs_server *fs, struct exports *exports,
 		     char error[EXPORTS_ERROR_MAX])
 {
@@ -215,7 +232,7 @@ int fs_server_export(struct fs_server *fs, struct exports *exports,
 		snprintf(error, EXPORTS_ERROR_MAX, "exports: out of memory");
 		return ret;
 	}
-	mutex_lock(&fs->lock);
+	wait_event(&fs->changed, try_change(fs));
 	ret = add_missing(fs, exports, error);
 	if (ret)
 		goto out;
@@ -234,7 +251,7 @@ int fs_server_export(struct fs_server *fs, struct exports *exports,
 	list = NULL;
 	*exports = (struct exports){ 0 };
 out:
-	mutex_unlock(&fs->lock);
+	change_done(fs);
 	mem_free(list);
 	if (old) {
 		synchronize_rcu();
@@ -373,6 +390,7 @@ int fs_server_create(const struct fs_server_options *options,
 	fs->options = *options;
 	io_knobs_init(&fs->knobs, false);
 	mutex_init(&fs->lock, LOCK_EXPORTS);
+	waitq_init(&fs->changed);
 	CDS_INIT_LIST_HEAD(&fs->volumes);
 	atomic_init(&fs->nr_exports, 0);
 	ret = file_table_create(options->fds_max, options->file_age_ns,

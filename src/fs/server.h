@@ -13,6 +13,7 @@
 
 #include "base/lock.h"
 #include "base/rcu.h"
+#include "base/wait.h"
 #include "fs/handle.h"
 #include "fs/identity.h"
 #include "fs/iomode.h"
@@ -29,7 +30,7 @@ struct fs_volume {
 	struct tr_store *store; /* (C) of the first export's directory */
 };
 
-/* (C) constant, (A) atomic, (R) RCU, written under fs_server.lock. */
+/* (C) constant, (A) atomic, (R) RCU, written by who changes exports. */
 struct fs_export {
 	uint64_t id; /* (C) in handles */
 	char *path; /* (C) */
@@ -60,7 +61,11 @@ struct fs_server {
 	struct fs_server_options options; /* (C) */
 	struct io_knobs knobs; /* (A) */
 	struct file_table *files; /* (C) */
-	struct mutex lock; /* (E) LOCK_EXPORTS: who changes exports */
+	struct mutex lock; /* LOCK_EXPORTS */
+	/* One changes exports at a time; opening them may block long, so this
+	 * is a state that is waited for. It owns what is marked (E). */
+	bool changing GUARDED(lock);
+	struct waitq changed;
 	struct cds_list_head volumes; /* (E) */
 	struct exports *current; /* (E) what the entries point into */
 	struct fs_export *exports[EXPORTS_MAX]; /* published by nr_exports */
