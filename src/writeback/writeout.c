@@ -28,14 +28,17 @@
 /* Folios looked at between two sections of the index lock. */
 #define WRITEOUT_BATCH 64
 
-/* Writebacks in a row that may fail with EIO before the data is given up. */
+/* Writebacks in a row that may fail before the data is given up. */
 #define EIO_RETRIES 3
+
+/* What of the cache may be dirty for want of space on the device. */
+#define FAILED_SHARE 16
 
 struct wio {
 	struct tr_io io;
 	struct writer *w;
 	struct mapping *m;
-	struct wio *next; /* free list */
+	struct wio *next; /* free list, or those to go on with */
 	unsigned nr_folios;
 	struct folio *folios[TR_IO_IOV_MAX];
 	struct iovec iov[TR_IO_IOV_MAX];
@@ -49,6 +52,7 @@ struct writer {
 	unsigned nr_wios; /* made so far, at most depth and one */
 	struct wio *free;
 	struct wio *open; /* being built */
+	struct wio *rest; /* written in part: the rest is to be sent */
 };
 
 int writer_create(struct bdi *bdi, unsigned depth, struct writer **out)
@@ -85,9 +89,28 @@ void writer_destroy(struct writer *w)
 	mem_free(w);
 }
 
+/* Sends what is left of writes that the store did in part. */
+static void send_rest(struct writer *w)
+{
+	const struct tr_store_ops *ops = w->bdi->store->ops;
+	struct wio *wio;
+
+	if (!w->rest)
+		return;
+	while ((wio = w->rest)) {
+		w->rest = wio->next;
+		w->in_flight++;
+		ops->start(w->q, &wio->io);
+	}
+	ops->submit(w->q);
+}
+
 void writer_reap(struct writer *w, unsigned min)
 {
-	w->in_flight -= w->bdi->store->ops->wait(w->q, min);
+	unsigned nr = w->bdi->store->ops->wait(w->q, min);
+
+	w->in_flight -= nr;
+	send_rest(w);
 }
 
 void writer_drain(struct writer *w)
@@ -108,11 +131,22 @@ void writer_set_depth(struct writer *w, unsigned depth)
 
 /* ---- the end of a write ---- */
 
+/* Whether what failed so often may wait for better times. */
+static bool may_keep(struct tr_cache *c, int err)
+{
+	long dirty = counter_sum(&c->reclaimable) + counter_sum(&c->writeback);
+	long most = c->size / PAGE_SIZE / FAILED_SHARE;
+
+	return (err == -ENOSPC || err == -EDQUOT) && dirty <= most &&
+	       !throttle_has_waiters(c);
+}
+
 /*
- * What to do with a folio whose write failed. Out of space: dirty again for
- * the next try. EIO: the same a few times, then the data is given up and the
- * loss announced, as data that can never be written must not hold memory for
- * ever: it is marked, so that it goes with the end of this writeback.
+ * What to do with a folio whose write failed: dirty again for the next try. If
+ * that failed a few times, the data is given up and the loss announced, as data
+ * that can never be written must not hold memory for ever: it is marked, so
+ * that it goes with the end of this writeback. Only where there was no space
+ * is it kept as long as it is little.
  */
 static void redirty_failed(struct mapping *m, struct folio *f, int err)
 {
@@ -121,7 +155,8 @@ static void redirty_failed(struct mapping *m, struct folio *f, int err)
 		folio_mark_again(f);
 		return;
 	}
-	if (err == -ENOSPC || err == -EDQUOT || f->retries++ < EIO_RETRIES) {
+	if (f->retries++ < EIO_RETRIES || may_keep(m->cache, err)) {
+		f->retries = min_of(f->retries, EIO_RETRIES);
 		folio_mark_dirty(f, FOLIO_ALLDIRTY);
 		return;
 	}
@@ -156,6 +191,24 @@ static void end_folios(struct mapping *m, struct folio **f, unsigned nr,
 	throttle_release(m->cache);
 }
 
+/* Takes what was written off the front of a request. */
+static void advance(struct tr_io *io, size_t n)
+{
+	io->off += n;
+	io->len -= n;
+	while (n) {
+		size_t step = min_of(n, io->iov->iov_len);
+
+		io->iov->iov_base = (char *)io->iov->iov_base + step;
+		io->iov->iov_len -= step;
+		n -= step;
+		if (!io->iov->iov_len) {
+			io->iov++;
+			io->nr_iov--;
+		}
+	}
+}
+
 static void wio_done(struct tr_io *io)
 {
 	struct wio *wio = container_of(io, struct wio, io);
@@ -164,15 +217,19 @@ static void wio_done(struct tr_io *io)
 	unsigned ended = 0;
 	int err = 0;
 
-	if (io->result < 0)
-		err = io->result;
-	else if ((size_t)io->result < io->len)
-		err = -EAGAIN; /* short: the whole is written again */
+	atomic_fetch_add(&m->changes, 1);
+	if (io->result > 0 && (size_t)io->result < io->len) {
+		advance(io, io->result);
+		wio->next = w->rest;
+		w->rest = wio;
+		return;
+	}
+	if (io->result <= 0)
+		err = io->result ?: -EIO;
 	if (err && err != -EAGAIN) {
 		err_set(m, err);
 		cache_count(m->cache, COUNT_WRITEBACK_ERRORS, 1);
 	}
-	atomic_fetch_add(&m->changes, 1);
 	for (unsigned i = 0; i < wio->nr_folios; i++) {
 		struct folio *f = wio->folios[i];
 
@@ -346,7 +403,7 @@ static void add_folio(struct writer *w, struct mapping *m, struct folio *f)
 	while (blocks_next_dirty(m, f, &from, &to)) {
 		if (from < whole)
 			add_run(w, m, f, from, min_of(to, whole));
-		if (to > whole && whole < end)
+		if (from <= whole && to > whole && whole < end)
 			err = write_tail(m, f, whole, end) ?: err;
 		from = to;
 	}
