@@ -40,7 +40,9 @@ static ssize_t write_closed(struct mapping *m, struct iter *it, int64_t off,
 	int err;
 
 	mapping_raise_size(m, off + len);
-	floor = align_down(mapping_size(m), m->attr.block);
+	/* It may end within a block: direct I/O is aligned for less. */
+	floor = max_of((int64_t)align_down(mapping_size(m), m->attr.block),
+		       off + (int64_t)len);
 	err = m->bdi->store->ops->prepare(m->sf, off, len, floor,
 					  !atomic_load(&m->sparse));
 	if (err)
@@ -88,8 +90,9 @@ ssize_t cache_read_direct(struct mapping *m, struct iter *it, int64_t off,
 			  size_t len, unsigned flags)
 {
 	struct page_range range = { off >> PAGE_SHIFT, last_page(m, off, len) };
-	int64_t size = mapping_size(m);
-	ssize_t n;
+	int64_t size = mapping_size(m), store_size;
+	struct iter zeros = *it;
+	ssize_t n, want;
 	int err;
 
 	if (off >= size)
@@ -99,8 +102,16 @@ ssize_t cache_read_direct(struct mapping *m, struct iter *it, int64_t off,
 	err = writeout_wait(m, &range, 1);
 	if (err)
 		return err;
+	want = min_of((uint64_t)len, (uint64_t)(size - off));
+	store_size = atomic_load(&m->store_size);
 	n = xfer(m, TR_IO_READ, it, off, len);
-	/* The store may end before the file in memory does, or have a block
-	 * more than it. */
-	return n < 0 ? n : min_of((int64_t)n, size - off);
+	if (n < 0 || n >= want)
+		return min_of(n, want);
+	/* The store may end before the file in memory does: then there is a
+	 * hole. Short before its end is a failure. */
+	if (off + n < store_size)
+		return n;
+	iter_skip(&zeros, n);
+	iter_zero(&zeros, want - n);
+	return want;
 }

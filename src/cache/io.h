@@ -30,6 +30,7 @@ struct readahead {
 /* Copies between memory and an iterator, which moves on. */
 void iter_copy_from(struct iter *it, void *to, size_t len);
 void iter_copy_to(struct iter *it, const void *from, size_t len);
+void iter_zero(struct iter *it, size_t len);
 void iter_skip(struct iter *it, size_t len);
 size_t iov_total(const struct iovec *iov, int nr);
 

@@ -62,6 +62,17 @@ void iter_copy_to(struct iter *it, const void *from, size_t len)
 	}
 }
 
+void iter_zero(struct iter *it, size_t len)
+{
+	while (len) {
+		size_t n = step(it, len);
+
+		memset((char *)it->iov->iov_base + it->skip, 0, n);
+		it->skip += n;
+		len -= n;
+	}
+}
+
 void iter_skip(struct iter *it, size_t len)
 {
 	while (len) {

@@ -157,7 +157,8 @@ ssize_t cache_read(struct mapping *m, struct readahead *ra, struct iter *it,
 			n = read_hit(m, f, it, pos, len - done, flags);
 		else
 			n = read_slow(m, f, it, pos, len - done, flags);
-		if (n < 0)
+		/* Nothing: again, unless the file ends here now. */
+		if (n < 0 || (!n && pos >= mapping_size(m)))
 			break;
 		done += n;
 	}

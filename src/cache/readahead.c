@@ -100,7 +100,7 @@ static int read_run(struct run *r)
 
 	/* The store has nothing beyond its end of file. */
 	if (left < (int64_t)len)
-		len = left > 0 ? align_up(left, PAGE_SIZE) : 0;
+		len = left > 0 ? align_up(left, r->m->unit) : 0;
 	if (len)
 		got = xfer(r->m, TR_IO_READ, &it, r->off, len);
 	finish_run(r, got > 0 ? got : 0, got < 0 ? got : 0);

@@ -44,6 +44,8 @@ static void zero_boundary(struct mapping *m, int64_t size)
 			edge_cover(m, f, from, folio_len(f), false);
 	}
 	folio_unlock(f);
+	/* If that completed an edge that is clean, nobody else will come. */
+	folios_drop_behind(m, &f, 1);
 	folio_put(f, m->cache);
 }
 
@@ -90,18 +92,20 @@ int cache_truncate(struct mapping *m, int64_t size)
 	return err;
 }
 
-/* Writes zeros over [off, off + len), less than a unit. */
+/* Writes zeros over [off, off + len): parts of one unit or of two. */
 static int write_zeros(struct mapping *m, int64_t off, int64_t len)
 {
-	void *zeros = mem_zalloc(m->unit);
-	struct iovec iov = { zeros, m->unit };
+	struct iovec iov = { .iov_len = len };
 	struct iter it = { .iov = &iov, .nr = 1 };
 	ssize_t n;
 
-	if (!zeros)
+	if (len <= 0)
+		return 0;
+	iov.iov_base = mem_zalloc(len);
+	if (!iov.iov_base)
 		return -ENOMEM;
-	n = len > 0 ? cache_write_inside(m, &it, off, len, 0) : 0;
-	mem_free(zeros);
+	n = cache_write_inside(m, &it, off, len, 0);
+	mem_free(iov.iov_base);
 	return n < 0 ? n : 0;
 }
 
