@@ -16,7 +16,6 @@
 #include "base/task.h"
 
 #include <sys/socket.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #define CLIENTS 6
@@ -26,6 +25,8 @@ struct stress {
 	uint64_t seed;
 	unsigned rounds;
 	atomic_uint answered;
+	atomic_uint running;
+	atomic_uint started;
 };
 
 static const uint8_t procs[] = {
@@ -91,48 +92,80 @@ static void client_main(void *arg)
 	struct stress *s = arg;
 	struct client_msg *m = mem_alloc(sizeof(*m));
 	struct rng r;
+	uint32_t me;
 	int fd = -1;
 
-	rng_seed(&r, s->seed + (uintptr_t)pthread_self());
+	/* All come from one address: equal calls with equal xids would be one
+	 * call to the reply cache. */
+	me = atomic_fetch_add(&s->started, 1);
+	rng_seed(&r, s->seed + me);
 	for (uint32_t i = 0; i < s->rounds; i++) {
 		if (fd < 0)
 			fd = client_connect(s->t);
-		if (!round_run(s, &r, fd, m, i * 16)) {
+		if (!round_run(s, &r, fd, m, me << 24 | i * 16)) {
 			close(fd);
 			fd = -1;
 		}
 	}
 	if (fd >= 0)
 		close(fd);
+	atomic_fetch_sub(&s->running, 1);
 	mem_free(m);
+}
+
+/* Holds memory for a payload that never comes, again and again, so that others
+ * have to wait until it is cut. */
+static void staller_run(struct stress *s, struct client_msg *m)
+{
+	int fd;
+
+	while (atomic_load(&s->running)) {
+		fd = client_connect(s->t);
+		client_begin(m, 1, TEST_WRITE);
+		xdr_out_u64(&m->out, 0);
+		xdr_out_opaque(&m->out, payload, sizeof(payload));
+		client_end(m);
+		client_send(fd, m->buf, 10000);
+		assert_true(client_closed(fd));
+		close(fd);
+	}
 }
 
 static void many_clients_at_once(void **state)
 {
 	struct rpc_server_options o = { .nr_workers = 4,
 					.nr_pollers = 2,
-					.total_bytes_max = 2u << 20,
-					.conn_bytes_max = 2u << 20,
-					.stall_ns = 50000000 };
+					.payload_max = 200000,
+					.total_bytes_max = 400000,
+					.conn_bytes_max = 400000,
+					.stall_ns = 50000000,
+					.record_ns = 200000000 };
 	struct task *tasks[CLIENTS];
+	struct client_msg *m = mem_alloc(sizeof(*m));
 	struct rpc_statistics st;
 	struct test_server t;
 	struct stress s = { .t = &t,
 			    .seed = seed_draw(),
-			    .rounds = seed_rounds(1000) };
+			    .rounds = seed_rounds(100) };
 
+	atomic_init(&s.running, CLIENTS);
 	test_server_start(&t, &o);
 	/* Nothing that blocks blocks for long. */
 	test_unblock(&t, 1 << 30);
 	for (int i = 0; i < CLIENTS; i++)
 		assert_int_equal(
 			task_create(&tasks[i], "client", client_main, &s), 0);
+	staller_run(&s, m);
 	for (int i = 0; i < CLIENTS; i++)
 		task_join(tasks[i]);
+	mem_free(m);
 	assert_true(atomic_load(&s.answered) > s.rounds * CLIENTS);
 	st = test_stats(&t);
 	/* The rare paths were walked. */
-	assert_true(st.handovers && st.placed && st.paused);
+	assert_true(st.handovers);
+	assert_true(st.placed);
+	assert_true(st.closed_slow);
+	assert_true(st.paused);
 	test_server_stop(&t);
 }
 
