@@ -20,6 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Renames that somebody would have to do at the worst moment in a row. */
+#define TRIES_MAX 100
+
 static int open_beneath(int dir_fd, const char *name, int flags, mode_t mode)
 {
 	struct open_how how = {
@@ -27,8 +30,12 @@ static int open_beneath(int dir_fd, const char *name, int flags, mode_t mode)
 		.mode = flags & O_CREAT ? mode & 07777 : 0,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
 	};
-	int fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
+	int fd, tries = 0;
 
+	/* A rename meanwhile may hide whether ".." stays below: -EAGAIN. */
+	do {
+		fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
+	} while (fd < 0 && errno == EAGAIN && ++tries < TRIES_MAX);
 	return fd < 0 ? -errno : fd;
 }
 

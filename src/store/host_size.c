@@ -209,6 +209,9 @@ int host_write_tail(struct tr_store_file *base, const void *buf, size_t len,
 	struct host_file *file = host_file_of(base);
 	int err, fd;
 
+	/* By handle even what may not be written could be opened to write. */
+	if (!file->writable)
+		return -EBADF;
 	turn_take(file->inode);
 	err = file->buffered ? 0 : tail_open(file);
 	if (!err) {

@@ -243,18 +243,20 @@ static void host_caches_the_tail_only(void **state)
 	struct tr_store_file *file = storetest_file(store, "f");
 	struct tr_store_attr attr;
 	void *buf = storetest_memory(65536);
-	unsigned pages;
+	unsigned pages, least;
 
 	assert_int_equal(store->ops->getattr(file, &attr), 0);
 	if (attr.offset_align == 0)
 		goto out;
 	pages = (attr.block + 4095) / 4096;
+	/* mincore does not see pages of which only some blocks are read. */
+	least = attr.block >= 4096;
 	write_at(file, MIB, 0, true);
 	assert_int_equal(resident(store, "f"), 0);
 	assert_int_equal(store->ops->write_tail(file, buf, 100, MIB), 0);
-	assert_in_range(resident(store, "f"), 1, pages);
+	assert_in_range(resident(store, "f"), least, pages);
 	assert_int_equal(store->ops->sync(file, true), 0);
-	assert_in_range(resident(store, "f"), 1, pages);
+	assert_in_range(resident(store, "f"), least, pages);
 	write_at(file, 65536, MIB, true);
 	assert_int_equal(resident(store, "f"), 0);
 	assert_int_equal(store->ops->write_tail(file, buf, 100, MIB + 65536),

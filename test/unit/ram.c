@@ -174,6 +174,54 @@ static void misuse_is_counted(void **state)
 	tr_store_destroy(store);
 }
 
+static unsigned char order[NR];
+static unsigned nr_ordered;
+
+static void note_order(struct tr_io *io)
+{
+	order[nr_ordered++] = io->off / BLOCK;
+}
+
+/* The order in which a batch submitted at once completes. */
+static void order_of(uint64_t seed)
+{
+	struct tr_store *store =
+		device((struct tr_ram_options){ .seed = seed });
+	struct tr_store_file *file = storetest_file(store, "f");
+	unsigned char *buf = storetest_memory(NR * BLOCK);
+	struct storetest_batch batch;
+	unsigned i;
+
+	storetest_prepare(file, 0, NR * BLOCK, NR * BLOCK, true);
+	storetest_batch_init(&batch, store);
+	nr_ordered = 0;
+	for (i = 0; i < NR; i++) {
+		storetest_start(&batch, TR_IO_WRITE, file, buf, BLOCK,
+				i * BLOCK, 1);
+		batch.ios[i].io.done = note_order;
+	}
+	assert_int_equal(store->ops->wait(batch.queue, NR), NR);
+	store->ops->queue_destroy(batch.queue);
+	free(buf);
+	store->ops->close(file);
+	tr_store_destroy(store);
+}
+
+static void order_is_the_seeds(void **state)
+{
+	unsigned char first[NR], i, moved = 0;
+
+	order_of(1);
+	memcpy(first, order, NR);
+	for (i = 0; i < NR; i++)
+		moved += first[i] != i;
+	assert_true(moved);
+	order_of(1);
+	assert_memory_equal(first, order, NR);
+	order_of(2);
+	assert_memory_not_equal(first, order, NR);
+}
+
 static void capacity_ends(void **state)
 {
 	struct tr_store *store =
@@ -229,6 +277,7 @@ int main(void)
 		cmocka_unit_test(crash_undoes_truncate),
 		cmocka_unit_test(crash_ends_requests),
 		cmocka_unit_test(misuse_is_counted),
+		cmocka_unit_test(order_is_the_seeds),
 		cmocka_unit_test(capacity_ends),
 		cmocka_unit_test(ends_at_offset_max),
 	};

@@ -9,6 +9,8 @@
 #include "ring/memory.h"
 #include "ring/ring.h"
 
+#include "base/task.h"
+
 #include "lib/storetest.h"
 #include "lib/test.h"
 
@@ -220,6 +222,61 @@ static void errors_are_results(void **state)
 	end(&f);
 }
 
+struct handed {
+	struct fixture *f;
+	struct request *requests;
+	unsigned nr;
+};
+
+static void submit_and_leave(void *arg)
+{
+	struct handed *h = arg;
+	unsigned i;
+
+	for (i = 0; i < h->nr; i++)
+		ring_start(h->f->q, h->f->fd, &h->requests[i].io);
+	ring_submit(h->f->q);
+}
+
+/* A thread submits and exits; another waits for what it left in flight. */
+static void queue_changes_threads(void **state)
+{
+	struct fixture f = begin();
+	char *mem = map_at(NULL), *in = map_at(NULL);
+	struct request requests[64] = { 0 };
+	struct handed h = { &f, requests, 64 };
+	unsigned nr_done = 0, i;
+	struct task *task;
+
+	pattern(mem, 8);
+	/* Direct, if the file system can: then it really is in flight. */
+	(void)fcntl(f.fd, F_SETFL, fcntl(f.fd, F_GETFL) | O_DIRECT);
+	for (i = 0; i < 64; i++) {
+		requests[i].nr_done = &nr_done;
+		requests[i].iov[0] =
+			(struct iovec){ mem + i * 4 * PAGE, 4 * PAGE };
+		requests[i].io = (struct tr_io){
+			.op = TR_IO_WRITE,
+			.off = i * 4 * PAGE,
+			.iov = requests[i].iov,
+			.nr_iov = 1,
+			.len = 4 * PAGE,
+			.done = done,
+		};
+	}
+	assert_int_equal(task_create(&task, "submit", submit_and_leave, &h), 0);
+	task_join(task);
+	assert_int_equal(ring_wait(f.q, 64), 64);
+	assert_int_equal(nr_done, 64);
+	for (i = 0; i < 64; i++)
+		assert_int_equal(requests[i].io.result, 4 * PAGE);
+	assert_int_equal(pread(f.fd, in, 256 * PAGE, 0), 256 * PAGE);
+	assert_memory_equal(mem, in, 256 * PAGE);
+	munmap(mem, LEN);
+	munmap(in, LEN);
+	end(&f);
+}
+
 int main(void)
 {
 	static const struct {
@@ -236,6 +293,7 @@ int main(void)
 		cmocka_unit_test(registered_memory_may_go),
 		cmocka_unit_test(memory_is_refused),
 		cmocka_unit_test(errors_are_results),
+		cmocka_unit_test(queue_changes_threads),
 	};
 	int failed = 0;
 	size_t i;

@@ -358,6 +358,54 @@ static void memory_fails(void **state)
 	tr_store_destroy(store);
 }
 
+static int create_kind(const char *dir, struct tr_store **out)
+{
+	struct tr_host_options options = {
+		.struct_size = sizeof(options),
+		.engine = strcmp(kind, "uring") ? TR_ENGINE_THREADS
+						: TR_ENGINE_URING,
+	};
+	struct tr_store *lower;
+	int err;
+
+	if (!strcmp(kind, "uring") || !strcmp(kind, "threads"))
+		return tr_store_host_open(dir, &options, out);
+	err = tr_store_ram_create(NULL, out);
+	if (err || strcmp(kind, "layers"))
+		return err;
+	lower = *out;
+	err = tr_store_delay_create(lower, 1, 1, 1, out);
+	if (!err) {
+		lower = *out;
+		err = tr_store_fault_create(lower, out);
+	}
+	if (err)
+		tr_store_destroy(lower);
+	return err;
+}
+
+/* So does making the store; nothing is left of one that was not made. */
+static void creation_fails(void **state)
+{
+	const char *dir = storetest_dir();
+	struct tr_store *store;
+	uint64_t n;
+	int err;
+
+	for (n = 1;; n++) {
+		assert_true(n < 100);
+		mem_fail_at(n, false);
+		err = create_kind(dir, &store);
+		if (mem_fail_at(0, false) < n)
+			break;
+		assert_true(err == -ENOMEM || err == -EAGAIN);
+	}
+	if (err == -ENOSYS)
+		skip();
+	assert_int_equal(err, 0);
+	tr_store_destroy(store);
+}
+
 int main(void)
 {
 	static const char *const kinds[] = { "ram", "layers", "uring",
@@ -374,6 +422,7 @@ int main(void)
 		cmocka_unit_test(allocate_and_mtime),
 		cmocka_unit_test(wait_counts),
 		cmocka_unit_test(memory_fails),
+		cmocka_unit_test(creation_fails),
 	};
 	int failed = 0;
 	size_t i;
