@@ -333,7 +333,7 @@ static int open_new(struct file_table *t, struct fs_export *x,
 
 	wait_event(&t->room, try_room(t, 1));
 	if (fd < 0)
-		fd = handle_open(x->fd, h, O_PATH | O_NOFOLLOW);
+		fd = fs_export_open(x, h);
 	ret = fd < 0 ? fd : file_create(t, x->volume, h, fd, &f);
 	if (!ret)
 		wait_event(&t->room, try_insert(t, f, out));

@@ -34,20 +34,20 @@
 
 /* ---- looking up ---- */
 
-/* Takes over fd, an O_PATH descriptor. */
-static int file_of_fd(const struct fs_request *r, int fd, struct fs_file **out)
+/* Takes over fd, an O_PATH descriptor of what was found in dir as name; dir may
+ * be NULL. */
+static int file_of_fd(const struct fs_request *r, int fd,
+		      const struct fs_file *dir, const char *name,
+		      struct fs_file **out)
 {
 	struct fs_handle h;
-	int mount, ret;
+	int ret;
 
-	ret = handle_at(fd, "", &h, &mount);
-	if (!ret && mount != r->export->mount_id)
-		ret = -EACCES;
+	ret = fs_export_handle(r->export, fd, "", dir ? dir->ino : 0, name, &h);
 	if (ret) {
 		close(fd);
 		return ret;
 	}
-	h.export_id = r->export->id;
 	return file_get(r->fs, r->export, &h, fd, out);
 }
 
@@ -114,7 +114,15 @@ static int lookup_parent(const struct fs_request *r, struct fs_file *dir,
 		close(fd);
 		return ret;
 	}
-	return file_of_fd(r, fd, out);
+	return file_of_fd(r, fd, NULL, NULL, out);
+}
+
+static int name_self(const struct fs_request *r, struct fs_file *dir,
+		     struct fs_file **out)
+{
+	int fd = open_as(r, dir->fd, ".");
+
+	return fd < 0 ? fd : file_of_fd(r, fd, NULL, NULL, out);
 }
 
 int name_lookup(const struct fs_request *r, struct fs_file *dir,
@@ -129,8 +137,10 @@ int name_lookup(const struct fs_request *r, struct fs_file *dir,
 		return ret;
 	if (!strcmp(name, ".."))
 		return lookup_parent(r, dir, out);
+	if (!strcmp(name, "."))
+		return name_self(r, dir, out);
 	fd = open_as(r, dir->fd, name);
-	return fd < 0 ? fd : file_of_fd(r, fd, out);
+	return fd < 0 ? fd : file_of_fd(r, fd, dir, name, out);
 }
 
 int name_walk(const struct fs_request *r, const char *path,
@@ -148,7 +158,7 @@ int name_walk(const struct fs_request *r, const char *path,
 	fd = syscall(SYS_openat2, r->export->fd, path, &how, sizeof(how));
 	if (fd < 0)
 		return errno == ELOOP || errno == EXDEV ? -EACCES : -errno;
-	return file_of_fd(r, (int)fd, out);
+	return file_of_fd(r, (int)fd, NULL, NULL, out);
 }
 
 /* ---- changing ---- */
@@ -179,9 +189,8 @@ static struct fs_file *find_known(const struct fs_request *r,
 				  struct fs_file *dir, const char *name)
 {
 	struct fs_handle h;
-	int mount;
 
-	if (handle_at(dir->fd, name, &h, &mount))
+	if (fs_export_handle(r->export, dir->fd, name, dir->ino, name, &h))
 		return NULL;
 	return file_find(r->fs, r->export->volume, &h);
 }
@@ -373,6 +382,7 @@ int name_rename(const struct fs_request *r, struct fs_file *from,
 		struct fs_change *from_wcc, struct fs_change *to_wcc)
 {
 	struct fs_file *moved, *victim;
+	struct fs_handle now;
 	int ret;
 
 	from_wcc->before.valid = from_wcc->after_valid = false;
@@ -402,6 +412,9 @@ int name_rename(const struct fs_request *r, struct fs_file *from,
 	follow(victim);
 	if (ret)
 		return ret;
+	/* Where handles are paths, theirs is another now. */
+	(void)!fs_export_handle(r->export, to->fd, to_name, to->ino, to_name,
+				&now);
 	ret = change_sync(r, to);
 	if (!ret && from != to)
 		ret = change_sync(r, from);

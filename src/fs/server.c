@@ -20,6 +20,7 @@
 #include "fs/clientname.h"
 #include "fs/dir.h"
 #include "fs/file.h"
+#include "fs/pathmap.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -72,6 +73,8 @@ static int attach_volume(struct fs_server *fs, struct fs_export *x,
 
 static void export_free(struct fs_export *x)
 {
+	if (x->paths)
+		pathmap_destroy(x->paths);
 	if (x->lock_store)
 		tr_store_destroy(x->lock_store);
 	if (x->fd >= 0)
@@ -80,21 +83,50 @@ static void export_free(struct fs_export *x)
 	mem_free(x);
 }
 
-/* Whether handles of the kernel may be opened here; an error if neither they
- * nor the server's own will do. */
+/* Finds out whether handles of the kernel may be opened here; the server's own
+ * are used otherwise. */
 static int try_handles(struct fs_export *x)
 {
+	struct fs_handle h;
 	int fd, ret;
 
-	ret = handle_at(x->fd, "", &x->root, &x->mount_id);
-	if (ret)
+	ret = handle_at(x->fd, "", &h, &x->mount_id);
+	fd = ret ? ret : handle_open(x->fd, &h, O_PATH);
+	if (fd >= 0)
+		close(fd);
+	else
+		ret = pathmap_create(x->fd, &x->paths);
+	if (fd < 0 && !x->paths)
 		return ret;
-	fd = handle_open(x->fd, &x->root, O_PATH);
-	if (fd < 0)
-		return fd;
-	close(fd);
-	x->root.export_id = x->id;
-	return 0;
+	return fs_export_handle(x, x->fd, "", 0, NULL, &x->root);
+}
+
+int fs_export_handle(const struct fs_export *x, int dirfd, const char *name,
+		     uint64_t seen_in, const char *seen_as,
+		     struct fs_handle *out)
+{
+	int mount, ret;
+
+	if (x->paths) {
+		ret = pathmap_handle(x->paths, dirfd, name, seen_in, seen_as,
+				     out);
+	} else {
+		ret = handle_at(dirfd, name, out, &mount);
+		if (!ret && mount != x->mount_id)
+			ret = -EACCES;
+	}
+	if (!ret)
+		out->export_id = x->id;
+	return ret;
+}
+
+int fs_export_open(const struct fs_export *x, const struct fs_handle *h)
+{
+	if (x->paths)
+		return pathmap_open(x->paths, h);
+	return h->kind == HANDLE_KERNEL
+		       ? handle_open(x->fd, h, O_PATH | O_NOFOLLOW)
+		       : -ESTALE;
 }
 
 static uint64_t export_id(struct fs_server *fs, const struct export_entry *e)

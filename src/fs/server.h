@@ -36,6 +36,7 @@ struct fs_export {
 	char *path; /* (C) */
 	int fd; /* (C) its directory */
 	int mount_id; /* (C) */
+	struct pathmap *paths; /* (C) NULL: handles are the kernel's */
 	uint64_t root_ino; /* (C) */
 	struct fs_handle root; /* (C) */
 	struct fs_volume *volume; /* (C) */
@@ -98,6 +99,18 @@ struct fs_export *fs_export_find(struct fs_server *fs, uint64_t id);
  */
 struct fs_export *fs_export_by_path(struct fs_server *fs, const char *path,
 				    const char **rest);
+
+/*
+ * The handle of name in dirfd (not followed; "" is dirfd itself); seen_in and
+ * seen_as as in fs/pathmap.h. -EACCES: it lies on another mount.
+ */
+int fs_export_handle(const struct fs_export *x, int dirfd, const char *name,
+		     uint64_t seen_in, const char *seen_as,
+		     struct fs_handle *out) MUST_CHECK;
+
+/* An O_PATH descriptor of the file, or -ESTALE and what open(2) says. */
+int fs_export_open(const struct fs_export *x,
+		   const struct fs_handle *h) MUST_CHECK;
 
 /* Unsynced data of the export was lost: clients must send theirs again. */
 void fs_export_loss(struct fs_export *x);

@@ -70,11 +70,12 @@ static void put_entry_plus(const struct listing *l, const struct dir_entry *e)
 	bool parent = !strcmp(e->name, "..");
 	struct fs_handle h;
 	struct fs_attr a;
-	int mount;
 
 	if (parent || !l->may_search ||
-	    handle_at(l->dir->fd, e->name, &h, &mount) ||
-	    mount != l->r->export->mount_id || attr_of_entry(l, e, &h, &a)) {
+	    fs_export_handle(l->r->export, l->dir->fd, e->name,
+			     strcmp(e->name, ".") ? l->dir->ino : 0, e->name,
+			     &h) ||
+	    attr_of_entry(l, e, &h, &a)) {
 		xdr_out_bool(out, false);
 		xdr_out_bool(out, false);
 		return;

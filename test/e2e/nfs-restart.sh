@@ -5,14 +5,20 @@
 # changed; handles stay good; no file is ever longer than what was written.
 # Method: a Linux kernel client copies files and syncs each, while the server is
 # killed and started again. Then the host's files are compared with the source.
+# With "user" the server is not started by root: handles are of its own making
+# then, and found again by a search.
 #
-# usage: nfs-restart.sh TAILRACE
+# usage: nfs-restart.sh TAILRACE [user]
 here=$(dirname "$0")
 . "$here/server.sh"
 [ "$(id -u)" = 0 ] || { echo "not root"; exit 77; }
 command -v linux.uml >/dev/null || { echo "no linux.uml"; exit 77; }
 [ -e /dev/net/tun ] || { echo "no /dev/net/tun"; exit 77; }
 
+if [ "${2-}" = user ]; then
+	as='setpriv --reuid 1234 --regid 1234 --clear-groups'
+	chown 1234:1234 "$work" "$dir"
+fi
 mkdir "$work/source"
 for i in 1 2 3 4 5 6 7 8; do
 	head -c $((i * 1000003)) /dev/urandom >"$work/source/$i"

@@ -3,7 +3,7 @@
 # with a directory of its own, ended and checked when the test ends.
 #
 #   server_start TAILRACE [OPTION]...   sets dir, port, mount_port; serves $dir
-#                                       unless serve_dir is set
+#                                       unless serve_dir is set, by $as
 #   server_stop                         fails if the server does
 set -u
 work=$(mktemp -d /var/tmp/tailrace-e2e.XXXXXX)
@@ -17,7 +17,7 @@ server_start()
 	tailrace=$1
 	shift
 	: >"$work/out"
-	"$tailrace" serve ${serve_dir-"$dir"} --state "$work/state" --cache 64M -p "${port:-0}" \
+	${as-} "$tailrace" serve ${serve_dir-"$dir"} --state "$work/state" --cache 64M -p "${port:-0}" \
 		--mount-port "${mount_port:-0}" "$@" >"$work/out" 2>>"$work/err" &
 	server=$!
 	# The line that says ready, or the end of the server.
