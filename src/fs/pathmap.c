@@ -191,7 +191,7 @@ static int open_path(struct pathmap *p, const struct identity *want)
 /* A directory that waits to be listed. */
 struct waiting {
 	struct cds_list_head node;
-	struct identity id = { 0 };
+	struct identity id;
 };
 
 static void add_waiting(struct cds_list_head *list, const struct identity *id)
