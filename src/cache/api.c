@@ -81,6 +81,24 @@ int cache_file_open(struct tr_cache *c, struct tr_store *store,
 	return 0;
 }
 
+/*
+ * Openings share the store's file, and writing partial blocks needs reading:
+ * so it is opened for both if it can be, whatever the caller wants. The cache
+ * does the truncation.
+ */
+static int open_store(struct tr_store *store, const char *name, int flags,
+		      mode_t mode, struct tr_store_file **out)
+{
+	int rest = flags & ~(O_ACCMODE | O_TRUNC);
+	int err = store->ops->open(store, name, rest | O_RDWR, mode, out);
+
+	if ((flags & O_ACCMODE) == O_RDONLY &&
+	    (err == -EACCES || err == -EPERM || err == -EROFS ||
+	     err == -ETXTBSY))
+		err = store->ops->open(store, name, rest, mode, out);
+	return err;
+}
+
 int tr_file_open(struct tr_cache *c, struct tr_store *store, const char *name,
 		 int flags, mode_t mode, struct tr_file **out)
 {
@@ -91,14 +109,7 @@ int tr_file_open(struct tr_cache *c, struct tr_store *store, const char *name,
 	if (!c || !store || !name || !out || flags & ~OPEN_FLAGS ||
 	    (flags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
-	/* Writing partial blocks needs reading, and openings share the store's
-	 * file, so it is always opened for both where the caller writes. The
-	 * cache does the truncation. */
-	err = store->ops->open(
-		store, name,
-		(flags & ~(O_ACCMODE | O_TRUNC)) |
-			((flags & O_ACCMODE) == O_RDONLY ? O_RDONLY : O_RDWR),
-		mode, &sf);
+	err = open_store(store, name, flags, mode, &sf);
 	if (err)
 		return err;
 	err = cache_file_open(c, store, sf, flags, &f);
@@ -287,6 +298,7 @@ struct write {
 	int nr;
 	unsigned flags; /* of the whole */
 	bool inside; /* the gate is held exclusively */
+	unsigned long loss; /* the loss generation before it */
 };
 
 static int check_segment(struct tr_file *f, const struct tr_segment *s,
@@ -333,33 +345,45 @@ static ssize_t write_segment(struct write *w, struct tr_segment *s, int64_t off,
 	if (s->flags & TR_DONTCACHE &&
 	    (w->nr > 1 || w->flags & (TR_DSYNC | TR_SYNC)))
 		flags |= IO_DEFER;
-	if (w->inside)
-		return cache_write_inside(m, &it, off, len, flags);
+	/* Whoever appends excludes others, so the cache serves it. */
+	if (w->inside) {
+		s->fell_back = s->flags & TR_DIRECT;
+		return cache_write(m, &it, off, len,
+				   (flags & ~TR_DIRECT) | IO_INSIDE);
+	}
 	if (s->flags & TR_DIRECT)
 		return cache_write_direct(m, &it, off, len, flags,
 					  &s->fell_back);
 	return cache_write(m, &it, off, len, flags);
 }
 
-/* Syncs what was written and ends the segments' edges, on every way out. */
+/* Syncs what was written and ends the segments' edges, whatever comes of it. */
 static ssize_t end_write(struct write *w, int64_t off, ssize_t done)
 {
-	bool sync = w->flags & (TR_DSYNC | TR_SYNC);
+	bool sync = w->flags & (TR_DSYNC | TR_SYNC), kick = false;
 	struct mapping *m = w->f->m;
 	size_t at = 0;
 	int err = 0;
 
-	if (sync && done > 0)
+	if (sync)
 		err = cache_sync_range(m, off, done, w->flags & TR_SYNC);
-	for (int i = 0; i < w->nr && at < (size_t)max_of(done, 0l); i++) {
+	/* What was lost before the sync began left nothing for it to do. */
+	if (sync && !err && atomic_load(&m->loss) != w->loss)
+		err = err_last(m) ?: -EIO;
+	for (int i = 0; i < w->nr && at < (size_t)done; i++) {
 		struct tr_segment *s = &w->segments[i];
 		size_t len = iov_total(s->iov, s->nr_iov);
 
 		len = min_of(len, (size_t)done - at);
-		if (s->flags & TR_DONTCACHE && (w->nr > 1 || sync))
-			cache_write_end(m, off + at, len, sync);
+		if (s->flags & TR_DONTCACHE && (w->nr > 1 || sync)) {
+			cache_write_end(m, off + at, len);
+			/* A segment that stayed direct left nothing. */
+			kick |= !(s->flags & TR_DIRECT) || s->fell_back;
+		}
 		at += len;
 	}
+	if (kick && !sync)
+		cache_kick(m);
 	if (err)
 		(void)told_error(w->f);
 	return err ?: done;
@@ -378,6 +402,7 @@ static ssize_t do_write(struct write *w, int64_t off)
 	if (err || !total)
 		return err;
 	mapping_touch(m);
+	w->loss = atomic_load(&m->loss);
 	for (int i = 0; i < w->nr; i++) {
 		struct tr_segment *s = &w->segments[i];
 		size_t len = iov_total(s->iov, s->nr_iov);
@@ -393,19 +418,14 @@ static ssize_t do_write(struct write *w, int64_t off)
 	if (w->inside)
 		gate_open(m);
 	w->inside = false;
-	/* A failed segment is the write's error; after a short one what was
-	 * written counts. */
-	if (n < 0 && (w->nr > 1 || !done)) {
-		(void)end_write(w, off, done);
-		return n;
-	}
-	return end_write(w, off, done);
+	/* After progress what was written counts. */
+	return done ? end_write(w, off, done) : n;
 }
 
 ssize_t tr_write_segments(struct tr_file *f, struct tr_segment *segments,
 			  int nr, int64_t off, unsigned flags)
 {
-	struct write w = { f, segments, nr, flags, false };
+	struct write w = { f, segments, nr, flags, false, 0 };
 	ssize_t n;
 
 	if (!f || nr < 0 || (nr && !segments) || off < 0 ||

@@ -337,10 +337,25 @@ int tr_cache_sync(struct tr_cache *c)
 	return err;
 }
 
+/* A mapping that is left, with a reference. */
+static struct mapping *any_mapping(struct tr_cache *c)
+{
+	struct mapping *m = NULL;
+
+	mutex_lock(&c->lock);
+	for (unsigned i = 0; !m && i < MAPPING_BUCKETS; i++)
+		if (!cds_list_empty(&c->buckets[i]))
+			m = cds_list_first_entry(&c->buckets[i], struct mapping,
+						 bucket);
+	if (m)
+		mapping_get(m);
+	mutex_unlock(&c->lock);
+	return m;
+}
+
 int tr_cache_destroy(struct tr_cache *c)
 {
-	struct mapping **all;
-	size_t nr;
+	struct mapping *m;
 	bool busy;
 
 	if (!c)
@@ -353,14 +368,10 @@ int tr_cache_destroy(struct tr_cache *c)
 	(void)tr_cache_sync(c);
 	reclaimer_stop(c);
 	stop_flushers(c);
-	all = all_mappings(c, &nr);
-	if (!all)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
-		empty_mapping(all[i]);
-		mapping_put(all[i]);
+	while ((m = any_mapping(c))) {
+		empty_mapping(m);
+		mapping_put(m);
 	}
-	mem_free(all);
 	free_bdis(c);
 	free_memory(c);
 	free_parts(c);

@@ -91,6 +91,7 @@ ssize_t cache_read_direct(struct mapping *m, struct iter *it, int64_t off,
 {
 	struct page_range range = { off >> PAGE_SHIFT, last_page(m, off, len) };
 	int64_t size = mapping_size(m), store_size;
+	unsigned long errors = atomic_load(&m->nr_errors);
 	struct iter zeros = *it;
 	ssize_t n, want;
 	int err;
@@ -100,6 +101,9 @@ ssize_t cache_read_direct(struct mapping *m, struct iter *it, int64_t off,
 	if (flags & TR_NOWAIT)
 		return -EAGAIN;
 	err = writeout_wait(m, &range, 1);
+	/* What could not be written is not to be read as it was before. */
+	if (!err && atomic_load(&m->nr_errors) != errors)
+		err = err_last(m);
 	if (err)
 		return err;
 	want = min_of((uint64_t)len, (uint64_t)(size - off));

@@ -13,6 +13,9 @@
  * is marked by its edges and nothing kicks. */
 #define IO_DEFER (1u << 16)
 
+/* The caller holds the gate. */
+#define IO_INSIDE (1u << 17)
+
 /* A position in a vector of memory. */
 struct iter {
 	const struct iovec *iov;
@@ -35,10 +38,10 @@ void iter_skip(struct iter *it, size_t len);
 size_t iov_total(const struct iovec *iov, int nr);
 
 /* Cached or uncached write: moves it on by what was written. Bytes or -errno.
- * Throttles; enters the gate itself. */
+ * Throttles; enters the gate itself, unless IO_INSIDE. */
 ssize_t cache_write(struct mapping *m, struct iter *it, int64_t off, size_t len,
 		    unsigned flags);
-/* The same for a caller that is inside the gate already. */
+/* The same for a caller that is inside the gate already, without throttling. */
 ssize_t cache_write_inside(struct mapping *m, struct iter *it, int64_t off,
 			   size_t len, unsigned flags);
 /* Direct write; *fell_back: the cache served it. */
@@ -55,8 +58,11 @@ ssize_t cache_read_direct(struct mapping *m, struct iter *it, int64_t off,
 void cache_edge_complete(struct mapping *m, int64_t off);
 
 /* Ends what uncached, deferred writes of [off, off + len) began: completes the
- * edges at both ends and kicks unless synced. */
-void cache_write_end(struct mapping *m, int64_t off, size_t len, bool synced);
+ * edges at both ends. Who did not sync kicks afterwards. */
+void cache_write_end(struct mapping *m, int64_t off, size_t len);
+
+/* Has uncached dirty data written back, if there is any. */
+void cache_kick(struct mapping *m);
 
 /* Makes a locked folio an ordinary page: fills it if it is an incomplete edge,
  * and ends its edge. It must be looked at again. */

@@ -33,7 +33,7 @@ struct run {
 };
 
 /* Makes folios for [off, end) until one is there already. */
-static int make_run(struct run *r, int64_t off, int64_t end, bool uncached)
+static int make_run(struct run *r, uint64_t off, uint64_t end, bool uncached)
 {
 	struct mapping *m = r->m;
 	unsigned get = GET_LOCK | GET_CREAT | (uncached ? GET_DONTCACHE : 0);
@@ -50,8 +50,11 @@ static int make_run(struct run *r, int64_t off, int64_t end, bool uncached)
 		err = cache_get_folio(m, off >> PAGE_SHIFT, get, end - off, &f);
 		if (err)
 			return r->nr ? 0 : err;
+		/* Never sleeps with a folio locked: who closed a range waits
+		 * for that one perhaps. */
+		get |= GET_NOWAIT;
 		/* Somebody else's, made since we looked. */
-		if (f->idx != (uint64_t)off >> PAGE_SHIFT || f->blocks ||
+		if (f->idx != off >> PAGE_SHIFT || f->blocks ||
 		    folio_test(f, FOLIO_UPTODATE | FOLIO_EDGE)) {
 			folio_unlock(f);
 			folio_put(f, m->cache);
@@ -124,14 +127,15 @@ static size_t next_window(struct mapping *m, struct readahead *ra, int64_t off,
 int cache_readahead(struct mapping *m, struct readahead *ra, int64_t off,
 		    size_t len, bool uncached)
 {
-	int64_t start = align_down(off, m->unit);
-	int64_t size = align_up(mapping_size(m), m->unit);
+	/* Unsigned: the last unit may end beyond the largest offset. */
+	uint64_t start = align_down(off, m->unit);
+	uint64_t size = align_up(mapping_size(m), m->unit);
 	struct run r = { .m = m };
-	int64_t end;
+	uint64_t end;
 	int err;
 
 	len = min_of(next_window(m, ra, off, len), (size_t)4 << 20);
-	end = align_up(min_of(off + (int64_t)len, size), m->unit);
+	end = align_up(min_of((uint64_t)off + len, size), m->unit);
 	err = make_run(&r, start, end, uncached);
 	if (r.nr)
 		err = read_run(&r);

@@ -101,17 +101,19 @@ static void lead(struct mapping *m)
 {
 	struct sync_state *s = &m->sync;
 	struct group g = { .nr = 0 };
+	unsigned long errors;
 	uint64_t start;
-	uint32_t seen;
 	int err;
 
 	gather(m);
 	take_line(s, &g);
 	start = clock_ns();
-	seen = atomic_load(&m->err);
+	errors = atomic_load(&m->nr_errors);
 	err = writeout_wait(m, g.range, g.nr);
 	err = device_sync(m, g.meta) ?: err;
-	if (!err && atomic_load(&m->err) != seen)
+	/* By number: an error like one that nobody was told of changes
+	 * nothing else. */
+	if (!err && atomic_load(&m->nr_errors) != errors)
 		err = err_last(m);
 	mutex_lock(&s->lock);
 	for (unsigned i = 0; i < g.nr; i++) {

@@ -109,16 +109,17 @@ static int write_zeros(struct mapping *m, int64_t off, int64_t len)
 	return n < 0 ? n : 0;
 }
 
-static int punch_units(struct mapping *m, int64_t off, int64_t end)
+/* Makes a hole of whole units, the last of which may end beyond the largest
+ * offset. */
+static int punch_units(struct mapping *m, uint64_t off, uint64_t end)
 {
 	struct closed_range closed;
 	int err;
 
-	if (off >= end)
-		return 0;
 	range_close(m, &closed, off >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1);
 	cache_remove_all(m, off >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1);
-	err = m->bdi->store->ops->punch(m->sf, off, end - off);
+	err = m->bdi->store->ops->punch(
+		m->sf, off, min_of(end, (uint64_t)TR_OFFSET_MAX) - off);
 	atomic_fetch_add(&m->changes, 1);
 	range_open(m, &closed);
 	return err;
@@ -126,7 +127,9 @@ static int punch_units(struct mapping *m, int64_t off, int64_t end)
 
 int cache_punch(struct mapping *m, int64_t off, int64_t len)
 {
-	int64_t size, end, first, last;
+	/* Unsigned: the last unit may end beyond the largest offset. */
+	uint64_t first, last, end;
+	int64_t size;
 	int err = 0;
 
 	gate_close(m);
@@ -135,8 +138,8 @@ int cache_punch(struct mapping *m, int64_t off, int64_t len)
 	if (off < size) {
 		/* The unit at end of file goes whole. */
 		first = align_up(off, m->unit);
-		last = end == size ? (int64_t)align_up(end, m->unit)
-				   : (int64_t)align_down(end, m->unit);
+		last = end == (uint64_t)size ? align_up(end, m->unit)
+					     : align_down(end, m->unit);
 		if (first >= last) {
 			err = write_zeros(m, off, end - off);
 		} else {

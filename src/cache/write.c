@@ -255,7 +255,7 @@ ssize_t cache_write_inside(struct mapping *m, struct iter *it, int64_t off,
 	size_t done = 0;
 	ssize_t n;
 
-	if (off > mapping_size(m) + SPARSE_GAP)
+	if (off - SPARSE_GAP > mapping_size(m))
 		atomic_store(&m->sparse, true);
 	while (done < len) {
 		n = write_part(m, it, off + done, len - done, flags);
@@ -266,7 +266,7 @@ ssize_t cache_write_inside(struct mapping *m, struct iter *it, int64_t off,
 	return done;
 }
 
-static void kick(struct mapping *m)
+void cache_kick(struct mapping *m)
 {
 	struct wb *wb;
 
@@ -285,19 +285,21 @@ static ssize_t write_step(struct mapping *m, struct iter *it, int64_t off,
 {
 	unsigned long pages = (len + 2 * PAGE_SIZE - 1) / PAGE_SIZE;
 	bool uncached = flags & TR_DONTCACHE, nowait = flags & TR_NOWAIT;
+	bool inside = flags & IO_INSIDE;
 	ssize_t n;
 	int err = throttle_write(m, pages, uncached, nowait);
 
 	if (err)
 		return err;
-	if (nowait && !gate_try_enter(m))
+	if (nowait && !inside && !gate_try_enter(m))
 		return -EAGAIN;
-	if (!nowait)
+	if (!nowait && !inside)
 		gate_enter(m);
 	n = cache_write_inside(m, it, off, len, flags);
-	gate_leave(m);
+	if (!inside)
+		gate_leave(m);
 	if (n > 0 && uncached && !(flags & IO_DEFER))
-		kick(m);
+		cache_kick(m);
 	return n;
 }
 
@@ -337,13 +339,11 @@ void cache_edge_complete(struct mapping *m, int64_t off)
 	folio_put(f, m->cache);
 }
 
-void cache_write_end(struct mapping *m, int64_t off, size_t len, bool synced)
+void cache_write_end(struct mapping *m, int64_t off, size_t len)
 {
 	if (!len)
 		return;
 	cache_edge_complete(m, off);
 	if ((off + len - 1) / m->unit != (uint64_t)off / m->unit)
 		cache_edge_complete(m, off + len - 1);
-	if (!synced)
-		kick(m);
 }

@@ -12,8 +12,9 @@
 #define REQUEST_MAX (1u << 20)
 #define REQUESTS_MAX 8
 
-/* Vectors of one request: 1 MiB in pages. */
-#define REQUEST_IOV 256
+/* Vectors of one request: as many as a caller may have, so that a request ends
+ * at its last byte or at a multiple of 1 MiB, as the store's alignment wants. */
+#define REQUEST_IOV TR_IO_IOV_MAX
 
 struct request {
 	struct tr_io io;
@@ -68,9 +69,7 @@ static struct request *get_request(struct transfer *t)
 	}
 }
 
-/* Fills a request's vectors from the iterator; returns the bytes. Cuts only
- * where the store's offsets allow: at vectors that are multiples, as the
- * caller's alignment makes them, or at 1 MiB. */
+/* Fills a request's vectors from the iterator; returns the bytes. */
 static size_t gather(struct request *r, struct iter *it, size_t len)
 {
 	size_t total = 0;

@@ -111,7 +111,7 @@ int mapping_open(struct tr_cache *c, struct bdi *bdi, struct tr_store_file *sf,
 	int err = bdi->store->ops->getattr(sf, &attr);
 
 	if (!err && (attr.block < 512 || !is_power_of_two(attr.block) ||
-		     attr.block > PAGE_SIZE << FOLIO_ORDER_MAX))
+		     attr.block > BLOCK_MAX))
 		err = -EINVAL;
 	if (!err) {
 		fresh = create(c, bdi, sf, &attr);
@@ -390,11 +390,13 @@ void err_set(struct mapping *m, int error)
 {
 	unsigned old = atomic_load(&m->err), new;
 
+	/* Afterwards: who sees the number finds the error. */
 	do {
 		new = (old & ~(ERR_ERRNO | ERR_SEEN)) | (unsigned)-error;
 		if (old & ERR_SEEN)
 			new += ERR_ONE;
 	} while (!atomic_compare_exchange_weak(&m->err, &old, new));
+	atomic_fetch_add(&m->nr_errors, 1);
 }
 
 int err_last(const struct mapping *m)

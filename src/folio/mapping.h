@@ -43,6 +43,10 @@ struct sync_state {
 
 #define GATE_EXCLUSIVE (1u << 31)
 
+/* The largest block of a store: a unit has to fit into the bounce pages of
+ * fills. File systems have at most 64 KiB. */
+#define BLOCK_MAX (64 * PAGE_SIZE)
+
 /*
  * (C) constant, (A) atomic, (I) index_lock, (T) cache.lock, (G) changed only
  * with the gate held exclusively or raised by compare-and-swap inside it.
@@ -87,6 +91,7 @@ struct mapping {
 	atomic_ulong meta_durable; /* by a full sync */
 	/* (A) writeback errors: see err.h. */
 	atomic_uint err;
+	atomic_ulong nr_errors; /* (A) err_set() calls */
 	atomic_ulong loss; /* loss generation */
 	_Atomic int64_t mtime_ns; /* (A) of the last accepted write; 0: none */
 	struct sync_state sync;

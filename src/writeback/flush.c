@@ -96,6 +96,10 @@ static long pass(struct flusher *fl, enum wb_reason reason, long nr,
 	struct mapping *m;
 	long done = 0, n;
 
+	/* All there is means now: what is dirtied meanwhile, or could not be
+	 * written, must not keep the pass going. */
+	if (nr == LONG_MAX && reason != WB_REASON_BACKGROUND)
+		nr = counter_sum(&wb->nr.reclaimable);
 	atomic_fetch_add(&wb->passes[reason], 1);
 	wb_queue_io(wb, older_than);
 	while (done < nr && !enough(fl, reason) && (m = wb_take(wb))) {
@@ -113,6 +117,21 @@ static long pass(struct flusher *fl, enum wb_reason reason, long nr,
 
 /* ---- edges ---- */
 
+/*
+ * An edge that could not be filled, locked. As often as a failed write, it
+ * waits for better times; then it is given up: it must not hold memory, and a
+ * place among the edges, for ever.
+ */
+static void fill_failed(struct mapping *m, struct folio *f, int err)
+{
+	if (f->retries++ < EIO_RETRIES)
+		return;
+	err_set(m, err);
+	cache_count(m->cache, COUNT_LOST_PAGES, folio_nr_pages(f));
+	atomic_fetch_add(&m->loss, 1);
+	folio_remove(f);
+}
+
 /* Fills the edges and ends them: marked, and tagged DIRTY if dirty, so that
  * the next pass writes and drops them; dropped at once if clean. */
 static int retire(struct mapping *m, struct folio **f, unsigned nr,
@@ -121,9 +140,18 @@ static int retire(struct mapping *m, struct folio **f, unsigned nr,
 	int err = fill_edges(m, f, nr);
 
 	for (unsigned i = 0; i < nr; i++) {
+		unsigned s;
+
 		folio_lock(f[i]);
-		if (f[i]->mapping == m && folio_test(f[i], FOLIO_EDGE) &&
-		    folio_test(f[i], FOLIO_UPTODATE)) {
+		s = folio_test(f[i], FOLIO_EDGE | FOLIO_UPTODATE);
+		if (f[i]->mapping != m) {
+			folio_unlock(f[i]);
+			continue;
+		}
+		if (s == FOLIO_EDGE && err == -EIO &&
+		    !folio_test(f[i], FOLIO_FILLING | FOLIO_WRITEBACK))
+			fill_failed(m, f[i], err);
+		if (s == (FOLIO_EDGE | FOLIO_UPTODATE)) {
 			edge_retire(m, f[i]);
 			cache_count(m->cache, why, 1);
 			TRACE(edge_aged, .ino = m->id.ino,
@@ -254,6 +282,8 @@ static bool work(struct flusher *fl)
 		reclaim(fl);
 	if (asked & WB_START_EDGES)
 		age_edges(fl, false);
+	if (asked & WB_START_DROPS)
+		(void)wb_run_drops(wb);
 	periodic(fl);
 	return asked;
 }

@@ -164,9 +164,9 @@ static void stand_in_line(struct mapping *m, enum line line, long pages)
 	/* What ended between the look and the line is seen here. */
 	throttle_release(c);
 	while (!go) {
-		wb_start(m->bdi->root, line == LINE_CACHED
-					       ? WB_START_BACKGROUND
-					       : WB_START_DONTCACHE);
+		wb_start(m->bdi->root, WB_START_BACKGROUND);
+		if (line == LINE_UNCACHED)
+			wb_start(m->bdi->root, WB_START_DONTCACHE);
 		go = wait_event_until(&w.wq, atomic_load(&w.go),
 				      clock_ns() + RECHECK_NS) ||
 		     room(c, line) > 0;
@@ -174,6 +174,17 @@ static void stand_in_line(struct mapping *m, enum line line, long pages)
 	leave_line(t, line, &w);
 	cache_count(c, COUNT_THROTTLED, 1);
 	cache_count(c, COUNT_THROTTLED_NS, clock_ns() - start);
+}
+
+/* Edges are counted over all devices, so the oldest may be any's. */
+static void start_edges(struct tr_cache *c)
+{
+	struct wb *wb;
+
+	mutex_lock(&c->lock);
+	cds_list_for_each_entry (wb, &c->wbs, on_cache)
+		wb_start(wb, WB_START_EDGES);
+	mutex_unlock(&c->lock);
 }
 
 /* An edge more than there may be: the oldest go first. */
@@ -185,7 +196,7 @@ static int wait_for_edges(struct mapping *m, bool nowait)
 		return -EAGAIN;
 	atomic_fetch_add(&t->waiting_edges, 1);
 	while (throttle_over_edges(m->cache)) {
-		wb_start(m->bdi->root, WB_START_EDGES);
+		start_edges(m->cache);
 		wait_event_until(&t->edges, !throttle_over_edges(m->cache),
 				 clock_ns() + RECHECK_NS);
 	}
@@ -202,6 +213,9 @@ int throttle_write(struct mapping *m, unsigned long pages, bool uncached,
 	int err = 0;
 
 	note_peak(c, dirty + pages);
+	/* Nobody would make room. */
+	if (c->no_flushers)
+		return 0;
 	if (dirty > param(&c->params.dirty_background) >> PAGE_SHIFT)
 		wb_start(m->bdi->root, WB_START_BACKGROUND);
 	if (uncached && throttle_over_edges(c))

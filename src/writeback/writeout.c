@@ -28,9 +28,6 @@
 /* Folios looked at between two sections of the index lock. */
 #define WRITEOUT_BATCH 64
 
-/* Writebacks in a row that may fail before the data is given up. */
-#define EIO_RETRIES 3
-
 /* What of the cache may be dirty for want of space on the device. */
 #define FAILED_SHARE 16
 

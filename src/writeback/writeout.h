@@ -17,6 +17,9 @@
 
 struct writer;
 
+/* Writebacks, or fills, in a row that may fail before the data is given up. */
+#define EIO_RETRIES 3
+
 /* depth: device writes in flight at most. */
 int writer_create(struct bdi *bdi, unsigned depth,
 		  struct writer **out) MUST_CHECK;
