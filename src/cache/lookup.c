@@ -110,7 +110,8 @@ static int make_folio(struct mapping *m, uint64_t idx, unsigned flags,
 			continue;
 		folio_put(f, m->cache);
 		f = NULL;
-		if (err == -EEXIST && order > m->min_order)
+		/* Smaller, it may fit beside what is there or closed. */
+		if ((err == -EEXIST || err == -EAGAIN) && order > m->min_order)
 			order--;
 		else
 			return err;

@@ -149,8 +149,15 @@ ssize_t cache_read(struct mapping *m, struct readahead *ra, struct iter *it,
 	len = min_of(len, (uint64_t)(size - off));
 	while (done < len) {
 		int64_t pos = off + done;
-		struct folio *f = cache_find(m, pos >> PAGE_SHIFT);
+		struct folio *f;
 
+		size = mapping_size(m);
+		if (pos >= size) {
+			/* A truncation has come. */
+			done = size > off ? size - off : 0;
+			break;
+		}
+		f = cache_find(m, pos >> PAGE_SHIFT);
 		if (!f)
 			n = read_miss(m, ra, pos, len - done, flags);
 		else if (folio_test(f, mask) == FOLIO_UPTODATE)
