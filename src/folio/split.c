@@ -66,7 +66,6 @@ static void place_part(struct split *s, struct folio *part, unsigned i)
 		if (s->towrite)
 			index_tag(&m->index, part->idx, TAG_TOWRITE);
 	}
-	atomic_store(&part->refs, i ? 1 : 2);
 }
 
 /* The section: whole out, parts in. */
@@ -90,6 +89,9 @@ static bool replace(struct folio *f, struct split *s) REQUIRES(m->index_lock)
 	arena_split(m->cache->arena, f, s->order);
 	for (unsigned i = 0; i < s->nr; i++)
 		place_part(s, f + ((size_t)i << s->order), i);
+	/* Only now: as long as a slot has the whole, it must not be had. */
+	for (unsigned i = 0; i < s->nr; i++)
+		atomic_store(&f[(size_t)i << s->order].refs, i ? 1 : 2);
 	return true;
 }
 
