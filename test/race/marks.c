@@ -46,7 +46,7 @@ static void clear_while_counted(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, true);
-	scene_run(&s, (void (*const[])(struct scene *)){ store, want, NULL });
+	SCENE_RUN(&s, store, want);
 	scene_end(&s);
 }
 
@@ -80,7 +80,7 @@ static void mark_while_counted(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, false);
-	scene_run(&s, (void (*const[])(struct scene *)){ store, mark, NULL });
+	SCENE_RUN(&s, store, mark);
 	scene_end(&s);
 }
 
@@ -89,8 +89,7 @@ static void mark_while_written(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, false);
-	scene_run(&s, (void (*const[])(struct scene *)){ store, mark,
-							 scene_flush, NULL });
+	SCENE_RUN(&s, store, mark, scene_flush);
 	scene_end(&s);
 }
 
@@ -124,8 +123,7 @@ static void cancelled(void *arg UNUSED)
 	/* What is cancelled is lost, if nothing was stored after it. */
 	s.lossy = true;
 	scene_expect(&s, 0, PAGE, "no");
-	scene_run(&s, (void (*const[])(struct scene *)){ store_twice, cancel,
-							 NULL });
+	SCENE_RUN(&s, store_twice, cancel);
 	scene_end(&s);
 }
 
@@ -142,7 +140,7 @@ static void drop_while_stored(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, true);
-	scene_run(&s, (void (*const[])(struct scene *)){ store, drop, NULL });
+	SCENE_RUN(&s, store, drop);
 	scene_end(&s);
 }
 
@@ -153,8 +151,7 @@ static void written_while_stored(void *arg UNUSED)
 
 	begin(&s, true);
 	tr_map_dirty(s.map);
-	scene_run(&s, (void (*const[])(struct scene *)){ store, scene_flush,
-							 want, NULL });
+	SCENE_RUN(&s, store, scene_flush, want);
 	scene_end(&s);
 }
 

@@ -38,6 +38,7 @@ void scene_begin(struct scene *s, const struct scene_options *options)
 	memset(s, 0, sizeof(*s));
 	s->flushers = options->flushers;
 	s->size = options->size;
+	s->cached_max = SCENE_LEN / PAGE;
 	s->store = device_create(options->block ?: PAGE_SIZE, options->size);
 	explore_assert(!tr_cache_create(&o, &s->cache));
 	explore_assert(
@@ -102,6 +103,7 @@ static void check_kept(struct scene *s)
 	uint64_t idx = 0;
 	struct folio *f;
 
+	explore_assert((int64_t)s->m->index.nr_pages <= s->cached_max);
 	mutex_lock(&s->m->index_lock);
 	while ((f = index_next(&s->m->index, &idx, INDEX_MAX))) {
 		unsigned marked = folio_test(f, FOLIO_DROPBEHIND);
@@ -131,8 +133,9 @@ static void check_bytes(struct scene *s)
 	const char *data = device_data(s->store);
 	int64_t size = device_size(s->store), i;
 
-	explore_assert(mapping_size(s->m) == s->size);
-	explore_assert(size == s->size);
+	explore_assert(mapping_size(s->m) == size);
+	explore_assert(size == s->size ||
+		       (s->other_size && size == s->other_size));
 	for (i = 0; i < size; i++)
 		explore_assert(strchr(allowed(s, i), data[i] ?: '0'));
 	explore_assert(tr_read(s->file, got, sizeof(got), 0, 0) == size);

@@ -56,8 +56,15 @@ struct scene {
 		const char *letters;
 	} expect[SCENE_EXPECT_MAX];
 	unsigned nr_expect;
-	int64_t size; /* at the end */
+	/* At the end: the file's size, or the other one if that is not 0, and
+	 * how many pages may still be cached. */
+	int64_t size, other_size;
+	int64_t cached_max;
 };
+
+/* What a scene runs, as scene_run() takes it. */
+#define SCENE_RUN(s, ...)                                                      \
+	scene_run(s, (void (*const[])(struct scene *)){ __VA_ARGS__, NULL })
 
 void scene_begin(struct scene *s, const struct scene_options *options);
 /* Runs the functions as tasks, each with s, until all have ended; up to the
