@@ -33,4 +33,10 @@ int cache_get_folio(struct mapping *m, uint64_t idx, unsigned flags,
 /* The folio of page idx if it is cached, referenced: no lock, no mark. */
 struct folio *cache_find(struct mapping *m, uint64_t idx);
 
+/* Bits of which a hit has exactly FOLIO_UPTODATE. A mark is no obstacle to an
+ * uncached reader, nor is an edge that is valid. */
+#define HIT_CACHED                                                             \
+	(FOLIO_UPTODATE | FOLIO_DROPBEHIND | FOLIO_EDGE | FOLIO_COMPLETE)
+#define HIT_UNCACHED FOLIO_UPTODATE
+
 #endif

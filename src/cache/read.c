@@ -16,12 +16,6 @@
 
 #include <errno.h>
 
-/* Bits of which a hit has exactly FOLIO_UPTODATE. A mark is no obstacle to an
- * uncached reader, nor is an edge that is valid. */
-#define HIT_CACHED                                                             \
-	(FOLIO_UPTODATE | FOLIO_DROPBEHIND | FOLIO_EDGE | FOLIO_COMPLETE)
-#define HIT_UNCACHED FOLIO_UPTODATE
-
 /* Reads missing blocks of [from, to) of a locked folio. */
 static int read_missing(struct mapping *m, struct folio *f, size_t from,
 			size_t to, bool nowait)

@@ -79,10 +79,19 @@ static ssize_t read_by_mode(const struct fs_request *r, struct fs_file *f,
 {
 	unsigned flags = nowait ? TR_NOWAIT : 0;
 	struct io_mode mode;
+	ssize_t n;
 
 	io_mode_get(&r->fs->knobs, &r->export->knobs, &mode);
 	if (mode.read == IO_READ_DIRECT)
 		return nowait ? -EAGAIN : read_direct(r, f, io, rd);
+	if (rd->loan && mode.splice_read && nowait) {
+		n = loan_start(io, rd->off, rd->count, rd->loan);
+		rd->lent = n >= 0;
+		if (rd->lent)
+			TRACE_IO(nfsd_read_splice, rd->off, rd->count);
+		if (n != -E2BIG)
+			return n;
+	}
 	rd->data = rd->buf;
 	if (mode.read == IO_READ_UNCACHED) {
 		TRACE_IO(nfsd_read_dontcache, rd->off, rd->count);
@@ -119,7 +128,7 @@ int io_read(const struct fs_request *r, struct fs_file *f, struct fs_read *rd,
 
 	TRACE_IO(nfsd_read_start, rd->off, rd->count);
 	rd->len = 0;
-	rd->eof = rd->after_valid = false;
+	rd->eof = rd->after_valid = rd->lent = false;
 	ret = access_check(f, &r->cred, ACCESS_READ);
 	if (!ret)
 		ret = start(f, false, nowait, &io);
@@ -128,7 +137,8 @@ int io_read(const struct fs_request *r, struct fs_file *f, struct fs_read *rd,
 	TRACE_IO(nfsd_read_opened, rd->off, rd->count);
 	n = read_by_mode(r, f, io, rd, nowait);
 	/* Short of what is there: the rest has to be waited for. */
-	if (nowait && n >= 0 && (size_t)n < rd->count && more(io, rd->off + n))
+	if (nowait && !rd->lent && n >= 0 && (size_t)n < rd->count &&
+	    more(io, rd->off + n))
 		n = -EAGAIN;
 	TRACE_IO(nfsd_read_io_done, rd->off, n < 0 ? 0 : n);
 	fileio_end(f);

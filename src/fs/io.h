@@ -8,6 +8,7 @@
 #ifndef TR_FS_IO_H
 #define TR_FS_IO_H
 
+#include "cache/loan.h"
 #include "fs/attr.h"
 
 /* In the protocol's order: each promises what those before it do. */
@@ -27,7 +28,13 @@ struct fs_read {
 	 * and is page-aligned. The bytes asked for begin at *data, inside it.
 	 */
 	void *buf;
-	char *data; /* out */
+	char *data; /* out, unless lent */
+	/*
+	 * Not NULL: the cache may lend the bytes rather than copy them; the
+	 * caller then sends loan->iov and ends the loan.
+	 */
+	struct loan *loan;
+	bool lent; /* out */
 	size_t len; /* out */
 	bool eof; /* out */
 	bool after_valid; /* out */

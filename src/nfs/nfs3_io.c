@@ -23,16 +23,28 @@
 
 /* ---- READ ---- */
 
+/* What has to stay until a reply is sent: in front of the data. */
+struct read_memory {
+	struct buffer *buf;
+	struct iovec iov;
+	struct loan loan;
+};
+
+#define READ_MEMORY (2 * BUFFER_PAGE)
+_Static_assert(sizeof(struct read_memory) <= READ_MEMORY, "it is in front");
+
 static void release_buffer(void *arg)
 {
 	buffer_put(arg);
 }
 
-/* A reply's vector lives in front of the data: it has to stay until sent. */
-struct read_memory {
-	struct buffer *buf;
-	struct iovec iov;
-};
+static void release_loan(void *arg)
+{
+	struct read_memory *m = arg;
+
+	loan_end(&m->loan);
+	buffer_put(m->buf);
+}
 
 static int do_read(struct rpc_call *call, const struct nfs3_read_args *a,
 		   const struct fs_request *r, struct fs_file *f,
@@ -63,6 +75,12 @@ static void put_data(struct rpc_call *call, struct read_memory *m,
 		buffer_put(m->buf);
 		return;
 	}
+	if (rd->lent) {
+		ret = rpc_reply_bulk(call, m->loan.iov, m->loan.nr, rd->len,
+				     release_loan, m);
+		assert(!ret);
+		return;
+	}
 	m->iov = (struct iovec){ .iov_base = rd->data, .iov_len = rd->len };
 	ret = rpc_reply_bulk(call, &m->iov, 1, rd->len, release_buffer, m->buf);
 	/* It is the reply's first piece. */
@@ -81,14 +99,14 @@ enum rpc_status nfs3_read(struct rpc_call *call, void *args)
 	struct buffer *buf;
 	int ret;
 
-	/* The first page holds the vector, the others the data. */
 	buf = buffer_get(&nfs_of(call)->buffers,
-			 BUFFER_PAGE + FS_READ_ROOM(rd.count));
+			 READ_MEMORY + FS_READ_ROOM(rd.count));
 	if (!buf)
 		return RPC_SYSTEM_ERR;
 	m = (struct read_memory *)buf->data;
 	m->buf = buf;
-	rd.buf = buf->data + BUFFER_PAGE;
+	rd.buf = buf->data + READ_MEMORY;
+	rd.loan = &m->loan;
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret)
 		ret = do_read(call, a, &r, f, &rd);
