@@ -187,7 +187,8 @@ static int prepare_edge(struct part *p, bool *edge)
 static void finish_edge(struct part *p)
 {
 	blocks_set_dirty(p->m, p->f, p->from, p->to);
-	(void)edge_cover(p->m, p->f, p->from, p->to, p->flags & IO_DEFER);
+	if (edge_cover(p->m, p->f, p->from, p->to, p->flags & IO_DEFER))
+		throttle_edges_gone(p->m->cache);
 }
 
 /* Everything before the copy. 1: the folio is no longer what it was: again. */
@@ -283,11 +284,10 @@ void cache_kick(struct mapping *m)
 static ssize_t write_step(struct mapping *m, struct iter *it, int64_t off,
 			  size_t len, unsigned flags)
 {
-	unsigned long pages = (len + 2 * PAGE_SIZE - 1) / PAGE_SIZE;
 	bool uncached = flags & TR_DONTCACHE, nowait = flags & TR_NOWAIT;
 	bool inside = flags & IO_INSIDE;
 	ssize_t n;
-	int err = throttle_write(m, pages, uncached, nowait);
+	int err = throttle_write(m, off, len, uncached, nowait);
 
 	if (err)
 		return err;

@@ -30,6 +30,9 @@
 /* Edges filled and retired together. */
 #define EDGE_BATCH 64
 
+/* How long uncached data is left in short runs while nothing presses. */
+#define LINGER_NS (20 * NS_PER_MS)
+
 /* How soon what could not be dropped is tried again. */
 #define DROP_RETRY_NS (1 * NS_PER_MS)
 
@@ -38,6 +41,7 @@ struct flusher {
 	struct writer *writer;
 	struct task *task;
 	uint64_t last_periodic;
+	uint64_t linger_until; /* short runs are left so long; 0: none are */
 };
 
 static const char *const reason_names[WB_REASONS] = {
@@ -53,20 +57,18 @@ static const char *const reason_names[WB_REASONS] = {
 
 /* Writes up to nr pages of a file from where the last pass stopped, round the
  * end. Returns how many. */
-static long write_file(struct flusher *fl, struct mapping *m,
-		       enum wb_reason reason, long nr)
+static long write_round(struct flusher *fl, struct mapping *m, long nr,
+			bool tail, size_t min_run)
 {
 	struct writeout wo = {
 		.tag = TAG_DIRTY,
 		.first = m->flush_next,
 		.last = INDEX_MAX,
 		.nr_pages = nr,
-		.tail = reason != WB_REASON_DONTCACHE &&
-			reason != WB_REASON_BACKGROUND,
+		.tail = tail,
+		.min_run = min_run,
 	};
 
-	/* No rule to leave dirty data alone holds while a writer sleeps. */
-	wo.tail |= throttle_has_waiters(m->cache);
 	writeout(fl->writer, m, &wo);
 	if (wo.nr_pages > 0 && wo.first) {
 		wo.last = wo.first - 1;
@@ -75,6 +77,17 @@ static long write_file(struct flusher *fl, struct mapping *m,
 	}
 	m->flush_next = wo.next > INDEX_MAX ? 0 : wo.next;
 	return nr - wo.nr_pages;
+}
+
+static long write_file(struct flusher *fl, struct mapping *m,
+		       enum wb_reason reason, long nr, size_t min_run)
+{
+	/* No rule to leave dirty data alone holds while a writer sleeps. */
+	bool tail = (reason != WB_REASON_DONTCACHE &&
+		     reason != WB_REASON_BACKGROUND) ||
+		    throttle_has_waiters(m->cache);
+
+	return write_round(fl, m, nr, tail, min_run);
 }
 
 /* Whether a pass for this reason has done enough. */
@@ -89,8 +102,8 @@ static bool enough(struct flusher *fl, enum wb_reason reason)
 }
 
 /* Writes up to nr pages of files that became dirty before older_than. */
-static long pass(struct flusher *fl, enum wb_reason reason, long nr,
-		 uint64_t older_than)
+static long pass_runs(struct flusher *fl, enum wb_reason reason, long nr,
+		      uint64_t older_than, size_t min_run)
 {
 	struct wb *wb = fl->wb;
 	struct mapping *m;
@@ -104,7 +117,7 @@ static long pass(struct flusher *fl, enum wb_reason reason, long nr,
 	wb_queue_io(wb, older_than);
 	while (done < nr && !enough(fl, reason) && (m = wb_take(wb))) {
 		n = write_file(fl, m, reason,
-			       min_of(nr - done, (long)SLICE_PAGES));
+			       min_of(nr - done, (long)SLICE_PAGES), min_run);
 		done += n;
 		wb_give_back(m, n >= SLICE_PAGES);
 		if (n)
@@ -113,6 +126,12 @@ static long pass(struct flusher *fl, enum wb_reason reason, long nr,
 	TRACE(flush_pass, .reason = reason_names[reason], .wb = wb->group,
 	      .pages = done);
 	return done;
+}
+
+static long pass(struct flusher *fl, enum wb_reason reason, long nr,
+		 uint64_t older_than)
+{
+	return pass_runs(fl, reason, nr, older_than, 0);
 }
 
 /* ---- edges ---- */
@@ -235,10 +254,34 @@ int flush_edges_of(struct mapping *m)
 
 /* ---- the loop ---- */
 
+/*
+ * As many pages as are uncached and dirty, in long runs: what many writers are
+ * just filling comes in short ones that soon grow together. Those are written
+ * when they are all there is and data presses, or after a moment.
+ */
 static void kicked(struct flusher *fl)
+{
+	struct counter *uncached = &fl->wb->nr.dontcache_dirty;
+	long nr = counter_sum(uncached);
+
+	if (nr <= 0)
+		return;
+	if (pass_runs(fl, WB_REASON_DONTCACHE, nr, UINT64_MAX,
+		      WRITEOUT_RUN_MAX))
+		fl->linger_until = 0;
+	else if (throttle_presses(fl->wb->cache))
+		pass(fl, WB_REASON_DONTCACHE, nr, UINT64_MAX);
+	if (!fl->linger_until && counter_sum(uncached) > 0)
+		fl->linger_until = clock_ns() + LINGER_NS;
+}
+
+static void linger_over(struct flusher *fl)
 {
 	long nr = counter_sum(&fl->wb->nr.dontcache_dirty);
 
+	if (!fl->linger_until || clock_ns() < fl->linger_until)
+		return;
+	fl->linger_until = 0;
 	if (nr > 0)
 		pass(fl, WB_REASON_DONTCACHE, nr, UINT64_MAX);
 }
@@ -284,32 +327,38 @@ static bool work(struct flusher *fl)
 		age_edges(fl, false);
 	if (asked & WB_START_DROPS)
 		(void)wb_run_drops(wb);
+	linger_over(fl);
 	periodic(fl);
 	return asked;
+}
+
+/* When there is something to do though nobody asks. */
+static uint64_t next_look(struct flusher *fl)
+{
+	struct tr_cache *c = fl->wb->cache;
+	uint64_t until = clock_ns();
+
+	if (wb_run_drops(fl->wb))
+		return until + DROP_RETRY_NS;
+	until += param(&c->params.flush_interval) * NS_PER_MS;
+	return fl->linger_until ? min_of(until, fl->linger_until) : until;
 }
 
 static void flusher_main(void *arg)
 {
 	struct flusher *fl = arg;
 	struct wb *wb = fl->wb;
-	struct tr_cache *c = wb->cache;
 
 	while (!(state_load(&wb->state) & WB_STOP)) {
-		unsigned long drops;
-		uint64_t until;
-
-		writer_set_depth(fl->writer, param(&c->params.io_depth));
+		writer_set_depth(fl->writer,
+				 param(&wb->cache->params.io_depth));
 		if (work(fl))
 			continue;
-		if (writer_in_flight(fl->writer)) {
+		if (writer_in_flight(fl->writer))
 			writer_reap(fl->writer, 1);
-			continue;
-		}
-		drops = wb_run_drops(wb);
-		until = clock_ns() +
-			(drops ? DROP_RETRY_NS
-			       : param(&c->params.flush_interval) * NS_PER_MS);
-		wait_event_until(&wb->wake, state_load(&wb->state), until);
+		else
+			wait_event_until(&wb->wake, state_load(&wb->state),
+					 next_look(fl));
 	}
 	writer_drain(fl->writer);
 	wb_run_drops(wb);

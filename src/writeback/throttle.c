@@ -14,10 +14,23 @@
  * limit that was raised meanwhile then takes effect. */
 #define RECHECK_NS (200 * NS_PER_MS)
 
+/* How long no edge is completed before a writer stops waiting for that: some
+ * time slices of all the others. */
+#define NEIGHBOUR_WAIT_NS (200 * NS_PER_MS)
+
+/* How long the first in line lets others of its file go before it. */
+#define PATIENCE_NS (300 * NS_PER_MS)
+
+/* Edges completed between two looks of those who wait for neighbours. */
+#define EDGES_GONE_WAKE 64
+
 enum line { LINE_CACHED, LINE_UNCACHED, LINES };
 
 struct waiter {
 	struct cds_list_head node;
+	const struct mapping *m;
+	int64_t off; /* of what it writes */
+	uint64_t since_ns;
 	long pages;
 	atomic_bool go;
 	struct waitq wq;
@@ -27,8 +40,12 @@ struct throttle {
 	struct mutex lock; /* LOCK_LEAF */
 	struct cds_list_head line[LINES] GUARDED(lock);
 	atomic_long waiting[LINES]; /* (A) */
-	struct waitq edges; /* writers at edge_max_pages */
-	atomic_long waiting_edges;
+	struct waitq edges; /* writers near or at edge_max_pages */
+	atomic_long waiting_edges; /* (A) */
+	atomic_ulong gone; /* (A) edges completed while somebody waits */
+	/* (A) so many edges must be completed in all before waiting for more
+	 * makes sense again. */
+	atomic_long edges_hope;
 };
 
 int throttle_init(struct tr_cache *c)
@@ -97,24 +114,56 @@ bool throttle_has_waiters(const struct tr_cache *c)
 	       atomic_load(&c->throttle->waiting[LINE_UNCACHED]);
 }
 
-bool throttle_over_edges(struct tr_cache *c)
+static long edges_max(struct tr_cache *c)
 {
 	long most = param(&c->params.edge_max_pages);
 	long half = param(&c->params.dirty_background) >> (PAGE_SHIFT + 1);
 
-	return atomic_load(&c->nr_edges) >= min_of(most, half);
+	return max_of(min_of(most, half), 1l);
 }
 
-/* Lets go from the head of a line what fits. */
+/* From half on writers look where they are. */
+static long edges_near(struct tr_cache *c)
+{
+	return max_of(edges_max(c) / 2, 1l);
+}
+
+bool throttle_over_edges(struct tr_cache *c)
+{
+	return atomic_load(&c->nr_edges) >= edges_max(c);
+}
+
+/*
+ * Who goes next: of those that wait for the file of the first in line, the one
+ * at the lowest offset, unless the first has waited long. Many writers of one
+ * file then move through it together, which keeps their shared edges few and
+ * the device writes long; a time slice alone puts some of them far ahead.
+ */
+static struct waiter *next_in_line(struct throttle *t, enum line line,
+				   uint64_t now) REQUIRES(t->lock)
+{
+	struct waiter *first =
+		cds_list_first_entry(&t->line[line], struct waiter, node);
+	struct waiter *best = first, *w;
+
+	if (now - first->since_ns > PATIENCE_NS)
+		return first;
+	cds_list_for_each_entry (w, &t->line[line], node)
+		if (w->m == first->m && w->off < best->off)
+			best = w;
+	return best;
+}
+
+/* Lets go from a line what fits. */
 static void release_line(struct tr_cache *c, enum line line)
 	REQUIRES(c->throttle->lock)
 {
 	struct throttle *t = c->throttle;
 	long left = room(c, line);
+	uint64_t now = clock_ns();
 
 	while (left > 0 && !cds_list_empty(&t->line[line])) {
-		struct waiter *w = cds_list_first_entry(&t->line[line],
-							struct waiter, node);
+		struct waiter *w = next_in_line(t, line, now);
 
 		cds_list_del_init(&w->node);
 		left -= w->pages;
@@ -124,12 +173,22 @@ static void release_line(struct tr_cache *c, enum line line)
 	}
 }
 
+void throttle_edges_gone(struct tr_cache *c)
+{
+	struct throttle *t = c->throttle;
+
+	if (!atomic_load(&t->waiting_edges))
+		return;
+	if (atomic_load(&c->nr_edges) < edges_near(c) ||
+	    atomic_fetch_add(&t->gone, 1) % EDGES_GONE_WAKE == 0)
+		waitq_wake_all(&t->edges);
+}
+
 void throttle_release(struct tr_cache *c)
 {
 	struct throttle *t = c->throttle;
 
-	if (atomic_load(&t->waiting_edges))
-		waitq_wake_all(&t->edges);
+	throttle_edges_gone(c);
 	if (!throttle_has_waiters(c))
 		return;
 	mutex_lock(&t->lock);
@@ -148,12 +207,14 @@ static void leave_line(struct throttle *t, enum line line, struct waiter *w)
 	mutex_unlock(&t->lock);
 }
 
-static void stand_in_line(struct mapping *m, enum line line, long pages)
+static void stand_in_line(struct mapping *m, enum line line, int64_t off,
+			  long pages)
 {
 	struct tr_cache *c = m->cache;
 	struct throttle *t = c->throttle;
-	struct waiter w = { .pages = pages };
-	uint64_t start = clock_ns();
+	struct waiter w = {
+		.m = m, .off = off, .since_ns = clock_ns(), .pages = pages
+	};
 	bool go = false;
 
 	waitq_init(&w.wq);
@@ -173,7 +234,7 @@ static void stand_in_line(struct mapping *m, enum line line, long pages)
 	}
 	leave_line(t, line, &w);
 	cache_count(c, COUNT_THROTTLED, 1);
-	cache_count(c, COUNT_THROTTLED_NS, clock_ns() - start);
+	cache_count(c, COUNT_THROTTLED_NS, clock_ns() - w.since_ns);
 }
 
 /* Edges are counted over all devices, so the oldest may be any's. */
@@ -187,28 +248,85 @@ static void start_edges(struct tr_cache *c)
 	mutex_unlock(&c->lock);
 }
 
-/* An edge more than there may be: the oldest go first. */
-static int wait_for_edges(struct mapping *m, bool nowait)
+/*
+ * Whether a write is far ahead of the lowest edge of its file that is still
+ * incomplete: further than a quarter of all edges there may be would reach. The
+ * bytes that edge misses come from a writer that is not, and those that are not
+ * add that quarter at most to the half that made everybody look.
+ */
+static bool is_ahead(struct mapping *m, int64_t off)
+{
+	uint64_t window = edges_max(m->cache) / 4 * (m->unit / PAGE_SIZE);
+	uint64_t lowest = 0;
+	bool any;
+
+	mutex_lock(&m->index_lock);
+	any = index_next_tag(&m->index, &lowest, INDEX_MAX, TAG_EDGE);
+	mutex_unlock(&m->index_lock);
+	return any && (uint64_t)off >> PAGE_SHIFT > lowest + window;
+}
+
+static bool may_go_on(struct mapping *m, int64_t off)
+{
+	return atomic_load(&m->cache->nr_edges) < edges_near(m->cache) ||
+	       !is_ahead(m, off);
+}
+
+/*
+ * Near the limit a writer that is ahead of its neighbours sleeps, so that they
+ * get the processor and complete the edges it left: a time slice is enough to
+ * run thousands of edges ahead. It goes on when they have come near, or when
+ * nothing was completed for a while: then no neighbour is coming, and until
+ * they are seen to come again, by many completions, nobody waits for them.
+ */
+static void wait_for_neighbours(struct mapping *m, int64_t off)
+{
+	struct tr_cache *c = m->cache;
+	struct throttle *t = c->throttle;
+	long seen;
+
+	do {
+		seen = counter_sum(&c->count[COUNT_EDGES_COMPLETED]);
+		if (seen < atomic_load(&t->edges_hope))
+			return;
+		if (wait_event_until(&t->edges, may_go_on(m, off),
+				     clock_ns() + NEIGHBOUR_WAIT_NS))
+			return;
+	} while (counter_sum(&c->count[COUNT_EDGES_COMPLETED]) != seen);
+	atomic_store(&t->edges_hope, seen + edges_near(c) / 8);
+}
+
+/* At the limit: the oldest are written and go first. */
+static void wait_for_eviction(struct mapping *m)
 {
 	struct throttle *t = m->cache->throttle;
 
-	if (nowait)
-		return -EAGAIN;
-	atomic_fetch_add(&t->waiting_edges, 1);
 	while (throttle_over_edges(m->cache)) {
 		start_edges(m->cache);
 		wait_event_until(&t->edges, !throttle_over_edges(m->cache),
 				 clock_ns() + RECHECK_NS);
 	}
-	atomic_fetch_sub(&t->waiting_edges, 1);
+}
+
+static int wait_for_edges(struct mapping *m, int64_t off, bool nowait)
+{
+	struct tr_cache *c = m->cache;
+
+	if (nowait)
+		return throttle_over_edges(c) ? -EAGAIN : 0;
+	atomic_fetch_add(&c->throttle->waiting_edges, 1);
+	wait_for_neighbours(m, off);
+	wait_for_eviction(m);
+	atomic_fetch_sub(&c->throttle->waiting_edges, 1);
 	return 0;
 }
 
-int throttle_write(struct mapping *m, unsigned long pages, bool uncached,
+int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 		   bool nowait)
 {
 	struct tr_cache *c = m->cache;
 	enum line line = uncached ? LINE_UNCACHED : LINE_CACHED;
+	long pages = (len + 2 * PAGE_SIZE - 1) / PAGE_SIZE;
 	long dirty = dirty_pages(c);
 	int err = 0;
 
@@ -218,14 +336,22 @@ int throttle_write(struct mapping *m, unsigned long pages, bool uncached,
 		return 0;
 	if (dirty > param(&c->params.dirty_background) >> PAGE_SHIFT)
 		wb_start(m->bdi->root, WB_START_BACKGROUND);
-	if (uncached && throttle_over_edges(c))
-		err = wait_for_edges(m, nowait);
+	if (uncached && ((off | len) & (m->unit - 1)) &&
+	    atomic_load(&c->nr_edges) >= edges_near(c))
+		err = wait_for_edges(m, off, nowait);
 	if (err)
 		return err;
 	if (room(c, line) > 0 && !atomic_load(&c->throttle->waiting[line]))
 		return 0;
 	if (nowait)
 		return -EAGAIN;
-	stand_in_line(m, line, pages);
+	stand_in_line(m, line, off, pages);
 	return 0;
+}
+
+bool throttle_presses(struct tr_cache *c)
+{
+	return throttle_has_waiters(c) ||
+	       2 * counter_sum(&c->dontcache_dirty) >
+		       param(&c->params.dontcache_limit) >> PAGE_SHIFT;
 }

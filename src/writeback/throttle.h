@@ -3,9 +3,10 @@
  * Holding writers back: dirty data stays below its limits, and a writer above
  * them sleeps as long as the device needs for as much as it is about to write.
  *
- * Waiters stand in two lines, cached and uncached, first come first served. As
- * device writes end, as many are let go as fit below the limit, so each waits
- * in proportion to its size and they never wake all at once.
+ * Waiters stand in two lines, cached and uncached. As device writes end, as many
+ * are let go as fit below the limit, so each waits in proportion to its size
+ * and they never wake all at once: first come first served, but for the
+ * writers of one file, of whom the one at the lowest offset goes first.
  *
  * Incomplete edges do not count: flushers leave them alone. They have a limit
  * of their own, edge_max_pages.
@@ -19,18 +20,26 @@ int throttle_init(struct tr_cache *c) MUST_CHECK;
 void throttle_fini(struct tr_cache *c);
 
 /*
- * Called before a write of so many pages takes its first folio lock. Starts the
- * flusher above dirty_background; sleeps above dirty_limit, or, uncached, above
- * dontcache_limit. nowait: -EAGAIN instead of sleeping.
+ * Called before a write of [off, off + len) takes its first folio lock. Starts
+ * the flusher above dirty_background; sleeps above dirty_limit, or, uncached,
+ * above dontcache_limit, and near edge_max_pages. nowait: -EAGAIN instead of
+ * sleeping.
  */
-int throttle_write(struct mapping *m, unsigned long pages, bool uncached,
+int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 		   bool nowait) MUST_CHECK;
 
 /* Something became clean: lets waiters go. Any context. */
 void throttle_release(struct tr_cache *c);
 
+/* Edges were completed: lets writers go that ran ahead of them. */
+void throttle_edges_gone(struct tr_cache *c);
+
 /* Whether a writer sleeps: then flushers leave nothing alone. */
 bool throttle_has_waiters(const struct tr_cache *c);
+
+/* Whether uncached data is worth writing in short runs: a writer sleeps, or
+ * half of what may be dirty is. */
+bool throttle_presses(struct tr_cache *c);
 
 /* Whether dirty data is above dirty_background. */
 bool throttle_over_background(struct tr_cache *c);

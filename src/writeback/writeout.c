@@ -517,6 +517,47 @@ static unsigned collect(struct mapping *m, struct writeout *wo,
 	return nr;
 }
 
+/* Whether f follows on what is being built. */
+static bool continues(const struct gather *g, const struct folio *f)
+{
+	const struct wio *wio = g->w->open;
+
+	return wio && wio->m == g->m &&
+	       wio->io.off + wio->io.len == f->idx << PAGE_SHIFT;
+}
+
+/*
+ * Of nr collected folios, how many make up the run that begins with the first.
+ * *write: it is long enough, or may go on behind a full batch.
+ */
+static unsigned next_run(const struct gather *g, struct folio **f, unsigned nr,
+			 bool full, bool *write)
+{
+	size_t len = folio_len(f[0]);
+	unsigned n = 1;
+
+	while (n < nr && f[n]->idx == f[n - 1]->idx + folio_nr_pages(f[n - 1]))
+		len += folio_len(f[n++]);
+	*write = len >= g->wo->min_run || (full && n == nr) ||
+		 continues(g, f[0]);
+	return n;
+}
+
+/* Takes what is to be written of a batch. */
+static void take_batch(struct gather *g, struct folio **f, unsigned nr)
+{
+	bool write;
+
+	for (unsigned i = 0, n; i < nr; i += n) {
+		n = next_run(g, f + i, nr - i, nr == WRITEOUT_BATCH, &write);
+		for (unsigned k = i; write && k < i + n; k++)
+			if (take(g, f[k]))
+				g->ready[g->nr_ready++] = f[k];
+		if (write)
+			start_ready(g);
+	}
+}
+
 void writeout(struct writer *w, struct mapping *m, struct writeout *wo)
 {
 	struct gather g = { .w = w, .m = m, .wo = wo };
@@ -526,10 +567,7 @@ void writeout(struct writer *w, struct mapping *m, struct writeout *wo)
 	wo->next = wo->first;
 	while (wo->nr_pages > 0 && wo->next <= wo->last &&
 	       (nr = collect(m, wo, f))) {
-		for (unsigned i = 0; i < nr; i++)
-			if (take(&g, f[i]))
-				g.ready[g.nr_ready++] = f[i];
-		start_ready(&g);
+		take_batch(&g, f, nr);
 		for (unsigned i = 0; i < nr; i++)
 			folio_put(f[i], m->cache);
 	}

@@ -31,6 +31,9 @@ void writer_drain(struct writer *w);
 unsigned writer_in_flight(const struct writer *w);
 void writer_set_depth(struct writer *w, unsigned depth);
 
+/* Folios are looked at in batches of this many pages at least. */
+#define WRITEOUT_RUN_MAX (256u << 10)
+
 struct writeout {
 	enum index_tag tag; /* TAG_DIRTY, or TAG_TOWRITE for a sync */
 	uint64_t first, last; /* pages */
@@ -40,6 +43,9 @@ struct writeout {
 	bool wait;
 	/* Write a partial last block too. */
 	bool tail;
+	/* Leave runs of fewer dirty bytes for later: what many writers are
+	 * still filling. At most WRITEOUT_RUN_MAX. */
+	size_t min_run;
 	uint64_t next; /* out: where it stopped */
 };
 
