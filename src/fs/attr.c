@@ -125,7 +125,7 @@ int attr_get(struct fs_file *f, const struct fs_export *x, struct fs_attr *out)
 	bool clean = false, open;
 	struct stat st;
 
-	open = fileio_try_start(f, &io);
+	open = fileio_try_start(f, false, &io);
 	if (open)
 		clean = is_settled(f, io);
 	if (fstat(f->fd, &st)) {

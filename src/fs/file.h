@@ -53,6 +53,7 @@ struct fs_file {
 	struct tr_file *io; /* (L) NULL: not open */
 	bool io_writable; /* (L) */
 	bool io_switching; /* (L) being opened or closed */
+	bool io_want_write; /* (L) somebody waits to write */
 	bool io_stale; /* (L) to be opened again: the host changed it */
 	unsigned io_users; /* (L) */
 

@@ -8,9 +8,11 @@
  *
  *	none --switch--> read-only --switch--> writable
  *
- * A file is opened for writing at once where the host permits it, because a
- * mapping keeps the descriptor it began with; while somebody executes it, it is
- * opened for reading.
+ * A descriptor for writing exists only once somebody wants to write: while it
+ * does, the host lets nobody execute the file. A mapping keeps the descriptor it
+ * began with, so the switch lets the cache forget the file first; where it
+ * cannot, because pages are on their way to a client, the caller is told to come
+ * again (-EAGAIN).
  *
  * Invariants: io changes only while io_switching is set, and only one caller
  * sets it; nobody is inside (io_users is 0) when an opening is closed.
@@ -43,19 +45,13 @@ static int open_data(struct fs_file *f, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_io(struct fs_file *f, bool write, struct tr_file **out,
-		   bool *writable)
+static int open_as(struct fs_file *f, int flags, struct tr_file **out)
 {
 	struct tr_store_file *sf;
+	struct tr_file *io;
 	int fd, ret;
 
-	*writable = true;
-	fd = open_data(f, O_RDWR);
-	if (fd < 0 && !write &&
-	    (fd == -ETXTBSY || fd == -EROFS || fd == -EACCES || fd == -EPERM)) {
-		*writable = false;
-		fd = open_data(f, O_RDONLY);
-	}
+	fd = open_data(f, flags);
 	if (fd < 0)
 		return fd;
 	ret = host_store_open_fd(f->volume->store, fd, &sf);
@@ -63,13 +59,29 @@ static int open_io(struct fs_file *f, bool write, struct tr_file **out,
 		close(fd);
 		return ret;
 	}
-	return cache_file_open(file_table_cache(f->table), f->volume->store, sf,
-			       *writable ? O_RDWR : O_RDONLY, out);
+	ret = cache_file_open(file_table_cache(f->table), f->volume->store, sf,
+			      flags, &io);
+	if (ret)
+		return ret;
+	if (flags == O_RDWR &&
+	    !host_file_of(cache_file_mapping(io)->sf)->writable) {
+		/* A mapping from a reader's time is still there. */
+		cache_file_forget(io);
+		(void)tr_file_close(io);
+		return -EAGAIN;
+	}
+	*out = io;
+	return 0;
 }
 
 /* ---- users ---- */
 
 enum turn { TURN_WAIT, TURN_USE, TURN_SWITCH };
+
+static bool is_good(const struct fs_file *f) REQUIRES(f->lock)
+{
+	return f->io && !f->io_stale && (f->io_writable || !f->io_want_write);
+}
 
 /* Enters, or takes the right to switch, or has to wait. */
 static enum turn try_turn(struct fs_file *f, bool write, struct tr_file **out)
@@ -78,7 +90,10 @@ static enum turn try_turn(struct fs_file *f, bool write, struct tr_file **out)
 	enum turn turn;
 
 	mutex_lock(&f->lock);
-	good = f->io && (f->io_writable || !write) && !f->io_stale;
+	/* Readers that come later wait behind a writer. */
+	if (write && !f->io_writable)
+		f->io_want_write = true;
+	good = is_good(f);
 	if (f->io_switching) {
 		turn = TURN_WAIT;
 	} else if (good) {
@@ -93,6 +108,24 @@ static enum turn try_turn(struct fs_file *f, bool write, struct tr_file **out)
 	}
 	mutex_unlock(&f->lock);
 	return turn;
+}
+
+/* For writing if anybody wants that, which whoever only reads does without. */
+static int open_wanted(struct fs_file *f, bool write, struct tr_file **io,
+		       bool *writable)
+{
+	int ret = -EAGAIN;
+
+	*writable = write || f->io_want_write;
+	if (*writable)
+		ret = open_as(f, O_RDWR, io);
+	if (*writable && ret == -EAGAIN)
+		ret = open_as(f, O_RDWR, io);
+	if (ret && !write) {
+		*writable = false;
+		ret = open_as(f, O_RDONLY, io);
+	}
+	return ret;
 }
 
 /* Replaces the opening; who has io_switching set. */
@@ -111,7 +144,7 @@ static int switch_io(struct fs_file *f, bool write)
 	} else {
 		file_count_fds(f, FILEIO_FDS);
 	}
-	ret = open_io(f, write, &io, &writable);
+	ret = open_wanted(f, write, &io, &writable);
 	if (!ret)
 		attr_record_host(f);
 
@@ -119,7 +152,8 @@ static int switch_io(struct fs_file *f, bool write)
 	if (error)
 		cursor_error(&f->cursors, error);
 	f->io = io;
-	f->io_writable = writable;
+	f->io_writable = io && writable;
+	f->io_want_write = false;
 	f->io_stale = false;
 	f->io_switching = false;
 	if (io)
@@ -151,12 +185,12 @@ int fileio_start(struct fs_file *f, bool write, struct tr_file **out)
 	}
 }
 
-bool fileio_try_start(struct fs_file *f, struct tr_file **out)
+bool fileio_try_start(struct fs_file *f, bool write, struct tr_file **out)
 {
 	bool good;
 
 	mutex_lock(&f->lock);
-	good = f->io && !f->io_switching && !f->io_stale;
+	good = is_good(f) && !f->io_switching && (f->io_writable || !write);
 	if (good) {
 		f->io_users++;
 		*out = f->io;
@@ -234,7 +268,7 @@ void fileio_cancel(struct fs_file *f)
 	struct tr_file *io;
 
 	atomic_store(&f->gone, true);
-	if (!fileio_try_start(f, &io))
+	if (!fileio_try_start(f, false, &io))
 		return;
 	/* Nobody can ask for the bytes any more; errors concern nobody. */
 	(void)tr_truncate(io, 0);

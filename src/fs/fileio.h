@@ -15,7 +15,7 @@
 /*
  * The opening, until fileio_end(). May block on descriptors and on the host.
  * -EISDIR, -EINVAL: no regular file; -EROFS, -ETXTBSY: write is set and the
- * host refuses; what else open(2) says.
+ * host refuses; -EAGAIN: come again, see fileio.c; what else open(2) says.
  */
 int fileio_start(struct fs_file *f, bool write,
 		 struct tr_file **out) MUST_CHECK;
@@ -23,7 +23,7 @@ void fileio_end(struct fs_file *f);
 
 /* As fileio_start(), of an opening that is there already; false else. Never
  * blocks. */
-bool fileio_try_start(struct fs_file *f, struct tr_file **out);
+bool fileio_try_start(struct fs_file *f, bool write, struct tr_file **out);
 
 /* What the cache knows of the file, without a look at its pages. */
 struct fileio_facts {

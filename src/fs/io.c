@@ -108,7 +108,7 @@ static int start(struct fs_file *f, bool write, bool nowait,
 {
 	if (!nowait)
 		return fileio_start(f, write, io);
-	return fileio_try_start(f, io) ? 0 : -EAGAIN;
+	return fileio_try_start(f, write, io) ? 0 : -EAGAIN;
 }
 
 static bool more(struct tr_file *io, int64_t off)

@@ -136,7 +136,7 @@ static int settle(const struct fs_request *r, struct fs_file *f,
 {
 	bool mtime = s->set_size || s->mtime_how;
 	struct tr_file *io = NULL;
-	bool open = fileio_try_start(f, &io);
+	bool open = fileio_try_start(f, false, &io);
 	int ret = 0;
 
 	if (open && s->set_size)
@@ -165,7 +165,8 @@ int setattr_change(const struct fs_request *r, struct fs_file *f,
 	attr_before(&now, &wcc->before);
 	ret = r->options.writable ? check(r, f, s, guard, &wcc->before)
 				  : -EROFS;
-	if (!ret && (s->set_size || s->mtime_how) && fileio_try_start(f, &io)) {
+	if (!ret && (s->set_size || s->mtime_how) &&
+	    fileio_try_start(f, false, &io)) {
 		ret = tr_fsync(io);
 		fileio_end(f);
 	}

@@ -12,6 +12,9 @@ if [ "$1" = again ]; then
 	find . -type f | sort | xargs sha256sum | diff "$SCRATCH/client-sums" - ||
 		fail "files changed over a restart"
 	is mtime "$(stat -c %Y times)" 1577934245
+	# Written after it was only read.
+	cat big >/dev/null
+	dd if=/dev/urandom of=big bs=10000 count=3 seek=5 conv=notrunc status=none
 	dd if=/dev/urandom of=odd bs=47008 count=100 status=none
 	dd if=/dev/urandom of=odd bs=47008 count=7 seek=20 conv=notrunc,fsync status=none
 	sums

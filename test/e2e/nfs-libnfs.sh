@@ -28,6 +28,9 @@ modes() # READ WRITE
 	[ "$(nfs-cat "$base/small$args")" = "changed on the host" ] || {
 		echo "a change on the host was not seen, modes $1 $2"; exit 1; }
 	cp "$work/small" "$dir/small"
+	cp -p /bin/true "$dir/true"
+	nfs-cat "$base/true$args" >/dev/null || exit 1
+	"$dir/true" || { echo "what was read cannot be executed"; exit 1; }
 	server_stop
 	same "$work/big" "$dir/big"
 	same "$work/small" "$dir/small"
