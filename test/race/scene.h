@@ -28,11 +28,24 @@
 #define SCENE_EXPECT_MAX 32
 #define PAGE ((int64_t)PAGE_SIZE)
 
+/* A schedule takes some 0.1 ms, under ASan ten times that. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SCENE_SCHEDULES 1000
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SCENE_SCHEDULES 1000
+#endif
+#ifndef SCENE_SCHEDULES
+#define SCENE_SCHEDULES 20000
+#endif
+
 /* Locks of lists, slabs and the arena are not what these tests are about. */
 #define SCENE_OPTIONS                                                          \
 	{                                                                      \
-		.inner_rank = LOCK_WB, .schedules_max = 20000,                 \
-		.random_nr = 600                                               \
+		.inner_rank = LOCK_WB, .schedules_max = SCENE_SCHEDULES,       \
+		.random_nr = SCENE_SCHEDULES / 10                              \
 	}
 
 struct scene_options {
@@ -47,6 +60,7 @@ struct scene {
 	struct tr_file *file;
 	struct mapping *m;
 	bool flushers;
+	bool read_ahead; /* marked pages may stay that nobody has used up */
 	bool lossy; /* the test took dirt away: cache and device may differ */
 	struct tr_map *map; /* scene_map() */
 	char *mapped;
