@@ -90,8 +90,7 @@ static struct fs_file *close_start(struct file_table *t, uint64_t before_ns)
 
 static void close_end(struct file_table *t, struct fs_file *f)
 {
-	if (fileio_close(f) && f->export)
-		fs_export_loss(f->export);
+	fileio_close(f);
 	close(f->fd);
 	mutex_lock(&t->lock);
 	cds_list_del(&f->bucket);

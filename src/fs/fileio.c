@@ -110,6 +110,20 @@ static enum turn try_turn(struct fs_file *f, bool write, struct tr_file **out)
 	return turn;
 }
 
+/* An opening ends: what it lost is not told by its generation any more. */
+static void lose(struct fs_file *f, struct tr_file *io, int error)
+{
+	bool lost;
+
+	mutex_lock(&f->lock);
+	lost = error || tr_file_loss_generation(io) != f->loss;
+	if (lost)
+		cursor_error(&f->cursors, error ? error : -EIO);
+	mutex_unlock(&f->lock);
+	if (lost && f->export)
+		fs_export_loss(f->export);
+}
+
 /* For writing if anybody wants that, which whoever only reads does without. */
 static int open_wanted(struct fs_file *f, bool write, struct tr_file **io,
 		       bool *writable)
@@ -133,10 +147,10 @@ static int switch_io(struct fs_file *f, bool write)
 {
 	struct tr_file *old = f->io, *io = NULL;
 	bool writable = false;
-	int ret, error = 0;
+	int ret;
 
 	if (old) {
-		error = tr_fsync(old);
+		lose(f, old, tr_fsync(old));
 		/* Without pages and openings the cache forgets the file, and
 		 * with it a size that is not the host's any more. */
 		cache_file_forget(old);
@@ -149,8 +163,6 @@ static int switch_io(struct fs_file *f, bool write)
 		attr_record_host(f);
 
 	mutex_lock(&f->lock);
-	if (error)
-		cursor_error(&f->cursors, error);
 	f->io = io;
 	f->io_writable = io && writable;
 	f->io_want_write = false;
@@ -247,20 +259,20 @@ void fileio_refresh(struct fs_file *f)
 
 /* ---- closing ---- */
 
-int fileio_close(struct fs_file *f)
+void fileio_close(struct fs_file *f)
 {
 	struct timespec ts[2] = { { 0, UTIME_OMIT }, f->view.mtime };
-	int error, ret;
 
 	if (!f->io)
-		return 0;
-	error = f->gone ? 0 : tr_fsync(f->io);
-	ret = tr_file_close(f->io);
+		return;
+	if (!f->gone)
+		lose(f, f->io, tr_fsync(f->io));
+	if (tr_file_close(f->io) && !f->gone && f->export)
+		fs_export_loss(f->export);
 	f->io = NULL;
 	/* The flush set it to now; clients were told the write's time. */
 	if (f->own && !f->gone)
 		(void)utimensat(f->fd, "", ts, AT_EMPTY_PATH);
-	return error ? error : ret;
 }
 
 void fileio_cancel(struct fs_file *f)

@@ -41,9 +41,10 @@ bool fileio_is_settled(struct tr_file *io);
  * nobody is inside opens it again. */
 void fileio_refresh(struct fs_file *f);
 
-/* Syncs and closes; the first error. No reference may be held but by the
- * caller, who closes the file. */
-int fileio_close(struct fs_file *f);
+/* Syncs and closes; what is lost changes the verifier of the export that was
+ * written through. No reference may be held but by the caller, who closes the
+ * file. */
+void fileio_close(struct fs_file *f);
 
 /* The file's last link is gone: what is dirty is not written any more. */
 void fileio_cancel(struct fs_file *f);

@@ -251,9 +251,11 @@ static ssize_t write_by_mode(const struct fs_request *r, struct fs_file *f,
 	}
 }
 
-/* The verifier, after taking notice of what was lost. */
-static uint64_t verifier_now(const struct fs_request *r, struct fs_file *f,
-			     struct tr_file *io)
+/* Takes notice of what was lost, or of an error that a sync told: every client
+ * with unstable writes here will be told, and if data was lost the verifier
+ * changes. */
+static void note_loss(const struct fs_request *r, struct fs_file *f,
+		      struct tr_file *io, int error)
 {
 	uint64_t loss = tr_file_loss_generation(io);
 	bool lost;
@@ -261,9 +263,17 @@ static uint64_t verifier_now(const struct fs_request *r, struct fs_file *f,
 	mutex_lock(&f->lock);
 	lost = loss != f->loss;
 	f->loss = loss;
+	if (lost || error)
+		cursor_error(&f->cursors, error ? error : -EIO);
 	mutex_unlock(&f->lock);
 	if (lost)
 		fs_export_loss(r->export);
+}
+
+static uint64_t verifier_now(const struct fs_request *r, struct fs_file *f,
+			     struct tr_file *io)
+{
+	note_loss(r, f, io, 0);
 	return atomic_load(&r->export->verifier);
 }
 
@@ -321,7 +331,7 @@ int io_write(const struct fs_request *r, struct fs_file *f, struct fs_write *w,
 		atomic_fetch_add(&r->export->bytes_written, w->written);
 		TRACE_IO(nfsd_write_done, w->off, n);
 	} else if (ret != -EAGAIN) {
-		(void)verifier_now(r, f, io);
+		note_loss(r, f, io, 0);
 	}
 	fileio_end(f);
 	return ret;
@@ -336,9 +346,8 @@ static int commit_range(const struct fs_request *r, struct fs_file *f,
 	int ret, owed;
 
 	ret = r->options.sync ? tr_fsync_range(io, off, len, TR_SYNC) : 0;
+	note_loss(r, f, io, ret);
 	mutex_lock(&f->lock);
-	if (ret)
-		cursor_error(&f->cursors, ret);
 	owed = cursor_check(&f->cursors, r->client);
 	mutex_unlock(&f->lock);
 	return ret ? ret : owed;
@@ -365,7 +374,7 @@ int io_commit(const struct fs_request *r, struct fs_file *f, uint64_t off,
 	if (off > INT64_MAX)
 		off = 0;
 	ret = commit_range(r, f, io, (int64_t)off, len);
-	*verifier = verifier_now(r, f, io);
+	*verifier = atomic_load(&r->export->verifier);
 	*after_valid = !attr_get(f, r->export, after);
 	fileio_end(f);
 	TRACE_IO(nfsd_commit_done, off, count);
