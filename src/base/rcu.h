@@ -15,7 +15,8 @@
 /*
  * ThreadSanitizer does not see into liburcu, so it is told: what a reader did
  * before the end of its section, or a writer before call_rcu(), comes before
- * what the callback does. A callback says so first, with rcu_callback_start().
+ * what the callback does, and that before the end of rcu_barrier(). A callback
+ * says so itself, first with rcu_callback_start(), last with rcu_callback_end().
  * Under any sanitizer liburcu's calls are not inlined: its records of readers
  * are less aligned than it says.
  */
@@ -47,6 +48,7 @@ void synchronize_rcu(void);
 #define rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_CONSUME)
 #define rcu_assign_pointer(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
 #define rcu_callback_start() ((void)0)
+#define rcu_callback_end() ((void)0)
 
 #else
 
@@ -63,6 +65,9 @@ void __tsan_release(void *addr);
 #define rcu_order ((void *)urcu_bp_barrier)
 
 #define rcu_callback_start() __tsan_acquire(rcu_order)
+#define rcu_callback_end() __tsan_release(rcu_order)
+#undef rcu_barrier
+#define rcu_barrier() (urcu_bp_barrier(), __tsan_acquire(rcu_order))
 #undef rcu_read_unlock
 #define rcu_read_unlock() (__tsan_release(rcu_order), urcu_bp_read_unlock())
 #undef call_rcu
@@ -74,6 +79,7 @@ void __tsan_release(void *addr);
 #define rcu_assign_pointer(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
 #else
 #define rcu_callback_start() ((void)0)
+#define rcu_callback_end() ((void)0)
 #endif
 
 #endif

@@ -85,6 +85,7 @@ static void node_free(struct rcu_head *head)
 
 	rcu_callback_start();
 	slab_free(slab_of(n), n);
+	rcu_callback_end();
 }
 
 /* Frees n, which is in no parent any more, when its readers are gone. */
