@@ -30,6 +30,10 @@ struct run {
 	unsigned nr;
 	int64_t off;
 	size_t len;
+	/* Bytes before end of file, as it was when the folios were locked: a
+	 * truncation that comes later waits for them, and one that came
+	 * before may be over, and the file longer again, when they are read. */
+	size_t valid;
 };
 
 /* Makes folios for [off, end) until one is there already. */
@@ -76,10 +80,9 @@ static int make_run(struct run *r, uint64_t off, uint64_t end, bool uncached)
 static void finish_run(struct run *r, size_t got, int err)
 {
 	struct mapping *m = r->m;
-	int64_t valid = max_of(mapping_size(m) - r->off, 0l);
 	size_t at = 0;
 
-	got = min_of(got, (size_t)valid);
+	got = min_of(got, r->valid);
 	for (unsigned i = 0; i < r->nr; i++) {
 		struct folio *f = r->f[i];
 		size_t len = folio_len(f);
@@ -102,9 +105,11 @@ static int read_run(struct run *r)
 {
 	struct iter it = { .iov = r->iov, .nr = r->nr };
 	int64_t left = atomic_load(&r->m->store_size) - r->off;
+	int64_t valid = mapping_size(r->m) - r->off;
 	size_t len = r->len;
 	ssize_t got = 0;
 
+	r->valid = max_of(valid, 0l);
 	/* The store has nothing beyond its end of file. */
 	if (left < (int64_t)len)
 		len = left > 0 ? align_up(left, r->m->unit) : 0;

@@ -28,6 +28,7 @@ struct fill {
 	struct mapping *m;
 	struct folio *f;
 	uint64_t pages; /* bounce pages, a bit each */
+	size_t valid; /* bytes before end of file when it began */
 	struct iovec iov[FILL_PAGES];
 };
 
@@ -143,7 +144,7 @@ static void fill_done(struct tr_io *io)
 	folio_lock(f);
 	if (io->result >= 0 && f->edge && !folio_test(f, FOLIO_UPTODATE)) {
 		copy_gaps(m, f, fill->iov,
-			  min_of((size_t)io->result, valid_bytes(m, f)));
+			  min_of((size_t)io->result, fill->valid));
 		state_or(&f->state, FOLIO_UPTODATE);
 	}
 	folio_clear_wake(f, FOLIO_FILLING);
@@ -166,6 +167,7 @@ static void start_fill(struct mapping *m, struct folio *f, struct fill *fill,
 	fill->m = m;
 	fill->f = f;
 	fill->pages = pages;
+	fill->valid = valid_bytes(m, f);
 	fill->io = (struct tr_io){
 		.op = TR_IO_READ,
 		.file = m->sf,
