@@ -51,10 +51,6 @@ static int make_run(struct run *r, uint64_t off, uint64_t end, bool uncached)
 			folio_put(f, m->cache);
 			break;
 		}
-		/* Whoever has closed the range of the next one, or has it
-		 * locked, may wait for one of those we hold. */
-		if (r->nr)
-			get |= GET_NOWAIT;
 		err = cache_get_folio(m, off >> PAGE_SHIFT, get, end - off, &f);
 		if (err)
 			return r->nr ? 0 : err;

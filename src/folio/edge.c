@@ -160,6 +160,7 @@ bool edge_cover(struct mapping *m, struct folio *f, size_t from, size_t to,
 		cover_bits(e, from, to);
 	else
 		cover_ranges(e, from, to);
+	explore_point(&e->covered);
 	if (e->covered < m->unit)
 		return false;
 	if (!folio_test(f, FOLIO_COMPLETE)) {

@@ -48,6 +48,14 @@
 		.random_nr = SCENE_SCHEDULES / 10                              \
 	}
 
+/* For races with more schedules than there is time for: fewer of those in
+ * order, which differ at their ends only, and more at random. */
+#define SCENE_OPTIONS_MANY                                                     \
+	{                                                                      \
+		.inner_rank = LOCK_WB, .schedules_max = SCENE_SCHEDULES / 4,   \
+		.random_nr = SCENE_SCHEDULES / 5                               \
+	}
+
 struct scene_options {
 	int64_t size; /* of the file at the beginning, of letter 'o' */
 	uint32_t block; /* 0: 4096 */
@@ -64,6 +72,7 @@ struct scene {
 	bool lossy; /* the test took dirt away: cache and device may differ */
 	struct tr_map *map; /* scene_map() */
 	char *mapped;
+	struct tr_map *second; /* of the same page, the test's own */
 	/* What bytes may be at the end; the last that has a byte counts. */
 	struct expect {
 		int64_t off, len;

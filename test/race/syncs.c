@@ -162,7 +162,7 @@ static void reused(void *arg UNUSED)
 {
 	struct scene s;
 
-	scene_begin(&s, &(struct scene_options){ .size = 4 * PAGE });
+	scene_begin(&s, &(struct scene_options){ .size = PAGE });
 	scene_read(&s, 0, 100, 0, "o");
 	scene_expect(&s, PAGE, PAGE, "b");
 	SCENE_RUN(&s, look, reuse);
@@ -172,13 +172,18 @@ static void reused(void *arg UNUSED)
 int main(int argc, char **argv)
 {
 	const struct explore_options o = SCENE_OPTIONS;
+	const struct explore_options many = SCENE_OPTIONS_MANY;
+	/* A lookup, the reuse, the lookup, the reuse. */
+	struct explore_options three = o;
+
+	three.preemptions = 3;
 	const struct explore_test tests[] = {
 		{ "two-callers", two_callers, NULL, o },
-		{ "three-callers", three_callers, NULL, o },
+		{ "three-callers", three_callers, NULL, many },
 		{ "direct-caller", direct_caller, NULL, o },
 		{ "flusher-first", flusher_first, NULL, o },
-		{ "kicked", kicked, NULL, o },
-		{ "reused", reused, NULL, o },
+		{ "kicked", kicked, NULL, many },
+		{ "reused", reused, NULL, three },
 	};
 
 	return explore_main(argc, argv, tests, ARRAY_SIZE(tests));
