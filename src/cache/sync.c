@@ -30,8 +30,8 @@ struct sync_waiter {
 	struct cds_list_head node;
 	struct page_range range;
 	bool meta;
-	bool done;
 	int err;
+	atomic_bool done; /* set last: then the waiter may be gone */
 };
 
 /* The group: taken from the line under the lock. */
@@ -52,9 +52,12 @@ static void gather(struct mapping *m)
 	want = s->last_group;
 	until = clock_ns() + s->sync_ns / 2;
 	mutex_unlock(&s->lock);
-	if (want > 1)
+	if (want > 1) {
+		atomic_store(&s->want, want);
 		wait_event_until(&s->joined,
 				 atomic_load(&s->nr_waiting) >= want, until);
+		atomic_store(&s->want, 0);
+	}
 }
 
 static void take_line(struct sync_state *s, struct group *g)
@@ -118,7 +121,7 @@ static void lead(struct mapping *m)
 	mutex_lock(&s->lock);
 	for (unsigned i = 0; i < g.nr; i++) {
 		g.w[i]->err = err;
-		g.w[i]->done = true;
+		atomic_store(&g.w[i]->done, true);
 	}
 	s->last_group = g.nr;
 	/* An eighth of the new on seven of the old: follows a device that
@@ -132,15 +135,17 @@ static void lead(struct mapping *m)
 /* Whether the caller is served or has become the leader. */
 static bool served(struct sync_state *s, struct sync_waiter *w, bool *leader)
 {
-	bool done;
-
+	*leader = false;
+	/* Most of a group wake to this: no lock for them. */
+	explore_point(&w->done);
+	if (atomic_load(&w->done))
+		return true;
 	mutex_lock(&s->lock);
-	done = w->done;
-	*leader = !done && !s->running;
+	*leader = !atomic_load(&w->done) && !s->running;
 	if (*leader)
 		s->running = true;
 	mutex_unlock(&s->lock);
-	return done || *leader;
+	return *leader || atomic_load(&w->done);
 }
 
 int cache_sync_range(struct mapping *m, int64_t off, int64_t len, bool meta)
@@ -149,15 +154,18 @@ int cache_sync_range(struct mapping *m, int64_t off, int64_t len, bool meta)
 	struct sync_waiter w = { .meta = meta };
 	uint64_t last = len && off <= TR_OFFSET_MAX - len ? off + len - 1
 							  : TR_OFFSET_MAX;
+	unsigned waiting, want;
 	bool leader;
 
 	w.range.first = off >> PAGE_SHIFT;
 	w.range.last = last >> PAGE_SHIFT;
 	mutex_lock(&s->lock);
 	cds_list_add_tail(&w.node, &s->waiting);
-	atomic_fetch_add(&s->nr_waiting, 1);
+	waiting = atomic_fetch_add(&s->nr_waiting, 1) + 1;
 	mutex_unlock(&s->lock);
-	waitq_wake_all(&s->joined);
+	want = atomic_load(&s->want);
+	if (want && waiting >= want)
+		waitq_wake_all(&s->joined);
 	cache_count(m->cache, COUNT_SYNC_CALLS, 1);
 	for (;;) {
 		wait_event(&s->done, served(s, &w, &leader));

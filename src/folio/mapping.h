@@ -34,6 +34,7 @@ struct sync_state {
 	struct mutex lock; /* LOCK_SYNC */
 	struct cds_list_head waiting GUARDED(lock); /* struct sync_waiter */
 	atomic_uint nr_waiting; /* (A) */
+	atomic_uint want; /* (A) callers the leader gathers; 0: it does not */
 	bool running GUARDED(lock); /* a leader is at work */
 	unsigned last_group GUARDED(lock); /* callers it served */
 	uint64_t sync_ns GUARDED(lock); /* smoothed time of a group */

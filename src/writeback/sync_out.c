@@ -47,31 +47,46 @@ static bool tag_dirty(struct mapping *m, const struct page_range *r,
 	return any;
 }
 
-/* Fills the incomplete edges of the range that are dirty. */
-static int fill_range(struct mapping *m, const struct page_range *r)
-{
+/* Edges of several ranges on their way to one batch of fills. */
+struct to_fill {
+	struct mapping *m;
 	struct folio *f[SYNC_BATCH];
-	uint64_t at = r->first;
-	unsigned nr, todo;
-	int err = 0;
+	unsigned nr;
+	int err;
+};
 
-	do {
+static void fill_collected(struct to_fill *t)
+{
+	if (t->nr)
+		t->err = fill_edges(t->m, t->f, t->nr) ?: t->err;
+	while (t->nr)
+		folio_put(t->f[--t->nr], t->m->cache);
+}
+
+/* Collects the incomplete edges of the range that are dirty, and fills them
+ * when there are many. */
+static void collect_edges(struct to_fill *t, const struct page_range *r)
+{
+	struct mapping *m = t->m;
+	uint64_t at = r->first;
+	struct folio *f;
+
+	while (at <= r->last) {
 		mutex_lock(&m->index_lock);
-		nr = index_next_tags(&m->index, &at, r->last, TAG_EDGE, f,
-				     SYNC_BATCH);
-		todo = 0;
-		for (unsigned i = 0; i < nr; i++)
-			if (!folio_test(f[i], FOLIO_UPTODATE)) {
-				folio_get(f[i]);
-				f[todo++] = f[i];
-			}
+		while (t->nr < SYNC_BATCH &&
+		       (f = index_next_tag(&m->index, &at, r->last,
+					   TAG_EDGE))) {
+			at = f->idx + folio_nr_pages(f);
+			if (folio_test(f, FOLIO_UPTODATE))
+				continue;
+			folio_get(f);
+			t->f[t->nr++] = f;
+		}
 		mutex_unlock(&m->index_lock);
-		if (todo)
-			err = fill_edges(m, f, todo) ?: err;
-		for (unsigned i = 0; i < todo; i++)
-			folio_put(f[i], m->cache);
-	} while (nr && at <= r->last);
-	return err;
+		if (t->nr < SYNC_BATCH)
+			return;
+		fill_collected(t);
+	}
 }
 
 void writeout_wait_in_flight(struct mapping *m, uint64_t first, uint64_t last)
@@ -119,17 +134,19 @@ static int write_tagged(struct mapping *m, const struct page_range *r,
 int writeout_wait(struct mapping *m, const struct page_range *r, unsigned nr)
 {
 	unsigned long again = atomic_load(&m->again), seen;
+	struct to_fill fill = { .m = m };
 	bool any = false, edges;
 	unsigned tries = 0;
-	int err = 0, failed;
+	int failed;
 
 	for (unsigned i = 0; i < nr; i++) {
 		any |= tag_dirty(m, &r[i], TAG_DIRTY);
 		edges = tag_dirty(m, &r[i], TAG_EDGE);
 		if (edges)
-			err = fill_range(m, &r[i]) ?: err;
+			collect_edges(&fill, &r[i]);
 		any |= edges;
 	}
+	fill_collected(&fill);
 	do {
 		failed = any ? write_tagged(m, r, nr) : 0;
 		if (failed)
@@ -141,5 +158,5 @@ int writeout_wait(struct mapping *m, const struct page_range *r, unsigned nr)
 		/* Ours or others': they are tagged like what we began with. */
 		any = again != seen;
 	} while (any && ++tries < TRIES_MAX);
-	return any ? -EIO : err;
+	return any ? -EIO : fill.err;
 }
