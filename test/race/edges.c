@@ -283,6 +283,61 @@ static void retire_and_complete(void *arg UNUSED)
 	scene_end(&s);
 }
 
+/* ---- closed ---- */
+
+static void close_file(struct scene *s)
+{
+	struct tr_file *f = s->file;
+
+	s->file = NULL;
+	explore_assert(!tr_file_close(f));
+}
+
+/* Wakes the flusher for edges, of which there are too many. */
+static void age(struct scene *s)
+{
+	wb_start(s->root, WB_START_EDGES);
+}
+
+static void close_and_age(void *arg UNUSED)
+{
+	struct scene s;
+
+	scene_begin(&s, &(struct scene_options){ .size = 2 * PAGE,
+						 .flushers = true });
+	scene_write(&s, 'a', 0, PART, TR_DONTCACHE);
+	scene_expect(&s, 0, PART, "a");
+	explore_assert(!tr_cache_set(s.cache, "edge_max_pages", 1));
+	s.cached_max = 0;
+	SCENE_RUN(&s, age, close_file);
+	scene_end(&s);
+}
+
+/* Of two openings the last to close ends the edges of both. */
+static void write_and_close(struct scene *s)
+{
+	second_half(s);
+	close_file(s);
+}
+
+static void close_other(struct scene *s)
+{
+	explore_assert(!tr_file_close(s->other));
+}
+
+static void close_two(void *size)
+{
+	struct scene s;
+
+	begin_halves(&s, *(int64_t *)size);
+	first_half(&s);
+	s.other = s.file;
+	s.file = NULL;
+	scene_open(&s);
+	SCENE_RUN(&s, write_and_close, close_other);
+	scene_end(&s);
+}
+
 int main(int argc, char **argv)
 {
 	static int64_t none = 0, old = 2 * PAGE;
@@ -307,6 +362,9 @@ int main(int argc, char **argv)
 		{ "two-fills-and-rest", two_fills_and_rest, NULL, many },
 		{ "fill-and-direct", fill_and_direct, NULL, many },
 		{ "retire-and-cut", retire_and_cut, NULL, o },
+		{ "close-and-age", close_and_age, NULL, many },
+		{ "close-two", close_two, &none, o },
+		{ "close-two-old", close_two, &old, o },
 		{ "retire-and-complete", retire_and_complete, NULL, o },
 	};
 

@@ -26,6 +26,14 @@ struct part {
 	void (*fn)(struct scene *s);
 };
 
+void scene_open(struct scene *s)
+{
+	if (!s->file)
+		explore_assert(!tr_file_open(s->cache, s->store, "f", O_RDWR, 0,
+					     &s->file));
+	s->m = cache_file_mapping(s->file);
+}
+
 void scene_begin(struct scene *s, const struct scene_options *options)
 {
 	struct tr_cache_options o = {
@@ -41,9 +49,8 @@ void scene_begin(struct scene *s, const struct scene_options *options)
 	s->cached_max = SCENE_LEN / PAGE;
 	s->store = device_create(options->block ?: PAGE_SIZE, options->size);
 	explore_assert(!tr_cache_create(&o, &s->cache));
-	explore_assert(
-		!tr_file_open(s->cache, s->store, "f", O_RDWR, 0, &s->file));
-	s->m = cache_file_mapping(s->file);
+	scene_open(s);
+	s->root = s->m->bdi->root;
 	scene_expect(s, 0, options->size, "o");
 }
 
@@ -146,6 +153,7 @@ static void check_bytes(struct scene *s)
 void scene_end(struct scene *s)
 {
 	explore_calm(true);
+	scene_open(s);
 	settle(s);
 	check_counters(s, false);
 	explore_assert(!tr_fsync(s->file));

@@ -67,9 +67,11 @@ struct scene {
 	struct tr_cache *cache;
 	struct tr_file *file;
 	struct mapping *m;
+	struct wb *root;
 	bool flushers;
 	bool read_ahead; /* marked pages may stay that nobody has used up */
 	bool lossy; /* the test took dirt away: cache and device may differ */
+	struct tr_file *other; /* another opening, the test's own */
 	struct tr_map *map; /* scene_map() */
 	char *mapped;
 	struct tr_map *second; /* of the same page, the test's own */
@@ -95,6 +97,9 @@ void scene_begin(struct scene *s, const struct scene_options *options);
 void scene_run(struct scene *s, void (*const fn[])(struct scene *s));
 /* Checks everything and takes the scene down. */
 void scene_end(struct scene *s);
+
+/* Opens the file again if the test has closed it (and set s->file to NULL). */
+void scene_open(struct scene *s);
 
 /* Bytes [off, off + len) must be one of the letters at the end; '0' is a zero
  * byte. The file ends there or later. */
