@@ -54,6 +54,9 @@ static int make_run(struct run *r, uint64_t off, uint64_t end, bool uncached)
 		err = cache_get_folio(m, off >> PAGE_SHIFT, get, end - off, &f);
 		if (err)
 			return r->nr ? 0 : err;
+		/* Never sleeps with a folio locked: who closed a range waits
+		 * for that one perhaps. */
+		get |= GET_NOWAIT;
 		/* Somebody else's, made since we looked. */
 		if (f->idx != off >> PAGE_SHIFT || f->blocks ||
 		    folio_test(f, FOLIO_UPTODATE | FOLIO_EDGE)) {
