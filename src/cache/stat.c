@@ -4,6 +4,7 @@
  */
 #include "cache/cache.h"
 #include "folio/check.h"
+#include "folio/lru.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -161,6 +162,7 @@ int tr_cache_check(struct tr_cache *c)
 {
 	struct dirty_sums sums = { 0 };
 	struct mapping *m;
+	long on_lru = 0;
 	int err = 0;
 
 	if (!c)
@@ -181,5 +183,7 @@ int tr_cache_check(struct tr_cache *c)
 		      ?: err;
 	err = differs("writeback", counter_sum(&c->writeback), sums.writeback)
 		      ?: err;
+	err = lru_check(c, &on_lru) ?: err;
+	err = differs("on LRU lists", on_lru, sums.on_lru) ?: err;
 	return differs("edges", atomic_load(&c->nr_edges), sums.edges) ?: err;
 }

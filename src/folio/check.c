@@ -68,6 +68,7 @@ static int check_folio(struct mapping *m, struct folio *f,
 		err = complain(m, f, "dirty but nothing in it is valid");
 	if (!folio_test(f, FOLIO_LRU) != !!folio_test(f, FOLIO_DROP_QUEUED))
 		err = complain(m, f, "on no list, or on two");
+	sums->on_lru += folio_test(f, FOLIO_LRU) ? folio_nr_pages(f) : 0;
 	sums->edges += !!folio_test(f, FOLIO_EDGE);
 	return err;
 }

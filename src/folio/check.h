@@ -8,9 +8,10 @@
 
 #include "folio/mapping.h"
 
-/* In pages, as the tags say; edges in units. */
+/* In pages, as tags and states say; edges in units. */
 struct dirty_sums {
 	long reclaimable, edge_dirty, dontcache_dirty, writeback, edges;
+	long on_lru;
 };
 
 /* Adds to sums. 0, or -EUCLEAN after a line on stderr for each violation. */

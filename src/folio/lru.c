@@ -7,6 +7,9 @@
 
 #include "folio/state.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 static struct lru *shard_of(struct tr_cache *c, const struct folio *f)
 {
 	/* Neighbours of 64 folios share a shard: writers fill such runs. */
@@ -129,4 +132,48 @@ unsigned lru_scan(struct tr_cache *c, unsigned shard, struct folio **out,
 	}
 	mutex_unlock(&l->lock);
 	return nr;
+}
+
+/* Whether a list holds nr pages, linked both ways and in the right state. */
+static bool list_is_whole(const struct cds_list_head *head, unsigned state,
+			  uint64_t nr)
+{
+	const struct cds_list_head *at = head, *next;
+	uint64_t pages = 0;
+
+	do {
+		next = at->next;
+		if (next->prev != at)
+			return false;
+		at = next;
+		if (at != head) {
+			const struct folio *f =
+				cds_list_entry(at, struct folio, lru);
+
+			if (folio_test(f, FOLIO_LRU | FOLIO_ACTIVE) != state)
+				return false;
+			pages += folio_nr_pages(f);
+		}
+	} while (at != head && pages <= nr);
+	return pages == nr;
+}
+
+int lru_check(struct tr_cache *c, long *pages)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < LRU_SHARDS; i++) {
+		struct lru *l = &c->lru[i];
+
+		mutex_lock(&l->lock);
+		if (!list_is_whole(&l->inactive, FOLIO_LRU, l->nr_inactive) ||
+		    !list_is_whole(&l->active, FOLIO_LRU | FOLIO_ACTIVE,
+				   l->nr_active)) {
+			fprintf(stderr, "lru_check: shard %u is broken\n", i);
+			err = -EUCLEAN;
+		}
+		*pages += l->nr_inactive + l->nr_active;
+		mutex_unlock(&l->lock);
+	}
+	return err;
 }

@@ -30,4 +30,8 @@ void lru_rotate(struct tr_cache *c, struct folio *f);
 unsigned lru_scan(struct tr_cache *c, unsigned shard, struct folio **out,
 		  unsigned max);
 
+/* Adds to *pages what is on the lists. 0, or -EUCLEAN after a line on stderr
+ * for each list whose links, states or count are wrong. */
+int lru_check(struct tr_cache *c, long *pages);
+
 #endif
