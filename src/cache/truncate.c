@@ -147,6 +147,11 @@ int cache_punch(struct mapping *m, int64_t off, int64_t len)
 			if (!err && last < end)
 				err = write_zeros(m, last, end - last);
 			err = err ?: punch_units(m, first, last);
+			/* What would have made the store's file so long may be
+			 * gone. */
+			if (!err && end == (uint64_t)size &&
+			    atomic_load(&m->store_size) < size)
+				err = grow(m, size);
 		}
 	}
 	gate_open(m);

@@ -320,6 +320,23 @@ static void direct_vectors_are_not_cut(void **state)
 	free(buf);
 }
 
+/* Punching away what was to make the store's file longer. */
+static void punching_keeps_the_size(void **state)
+{
+	unsigned char zeros[3 * 4096 + 100] = { 0 };
+	struct rig_options o = plain;
+	struct rig r;
+
+	o.no_flushers = true;
+	rig_init(&r, &o);
+	rig_write(r.file, sizeof(zeros), 0, 1, 0);
+	assert_int_equal(tr_punch(r.file, 0, 1 << 20), 0);
+	assert_int_equal(rig_attr(r.file).size, sizeof(zeros));
+	assert_int_equal(tr_fsync(r.file), 0);
+	assert_true(rig_device_is(&r, zeros, sizeof(zeros)));
+	rig_fini(&r);
+}
+
 /* ---- many files ---- */
 
 #define OPENERS 4
@@ -414,6 +431,7 @@ int main(void)
 		cmocka_unit_test(maps_outlive_openings),
 		cmocka_unit_test(uncached_reads_leave_nothing),
 		cmocka_unit_test(direct_vectors_are_not_cut),
+		cmocka_unit_test(punching_keeps_the_size),
 		cmocka_unit_test(files_come_and_go),
 		cmocka_unit_test(caches_end_on_dead_devices),
 	};
