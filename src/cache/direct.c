@@ -30,28 +30,43 @@ static uint64_t last_page(const struct mapping *m, int64_t off, size_t len)
 	return (align_down(end - 1, m->unit) + m->unit - 1) >> PAGE_SHIFT;
 }
 
-/* The size is raised first, so that the device write does not extend the file:
- * concurrent readers may see zeros until it has come. */
+/* The store's file is made long enough first, so that the device write does
+ * not extend it; the file as users see it grows with what was written. */
 static ssize_t write_closed(struct mapping *m, struct iter *it, int64_t off,
 			    size_t len)
 {
-	int64_t floor;
+	int64_t end = off + (int64_t)len;
 	ssize_t n;
 	int err;
 
-	mapping_raise_size(m, off + len);
-	/* It may end within a block: direct I/O is aligned for less. */
-	floor = max_of((int64_t)align_down(mapping_size(m), m->attr.block),
-		       off + (int64_t)len);
-	err = m->bdi->store->ops->prepare(m->sf, off, len, floor,
+	err = m->bdi->store->ops->prepare(m->sf, off, len, end,
 					  !atomic_load(&m->sparse));
 	if (err)
 		return err;
-	mapping_raise_store_size(m, floor);
+	mapping_raise_store_size(m, end);
 	n = xfer(m, TR_IO_WRITE, it, off, len);
-	if (n > 0)
+	if (n > 0) {
+		mapping_raise_size(m, off + n);
 		atomic_fetch_add(&m->changes, 1);
+	}
 	return n;
+}
+
+/* After a write that failed or was short: what the store's file was made too
+ * long goes. */
+static void cut_store(struct mapping *m)
+{
+	int64_t size;
+
+	gate_close(m);
+	size = mapping_size(m);
+	if (atomic_load(&m->store_size) > size) {
+		prepare_wait(m);
+		if (!m->bdi->store->ops->truncate(m->sf, size))
+			atomic_store(&m->store_size, size);
+		atomic_fetch_add(&m->changes, 1);
+	}
+	gate_open(m);
 }
 
 static ssize_t fall_back(struct mapping *m, struct iter *it, int64_t off,
@@ -81,6 +96,8 @@ ssize_t cache_write_direct(struct mapping *m, struct iter *it, int64_t off,
 	n = err ? err : write_closed(m, it, off, len);
 	range_open(m, &closed);
 	gate_leave(m);
+	if (!err && n < (ssize_t)len)
+		cut_store(m);
 	if (err == -EBUSY)
 		return fall_back(m, it, off, len, flags, fell_back);
 	return n;

@@ -335,6 +335,33 @@ static void full_device_keeps_data(void **state)
 	rig_fini(&r);
 }
 
+/* A direct write that fails or is short leaves the file no longer than what it
+ * wrote. */
+static void failed_direct_writes_add_nothing(void **state)
+{
+	struct rig_options o = faulty;
+	unsigned char *buf = aligned_alloc(4096, 65536);
+	struct rig r;
+
+	o.capacity = 32768;
+	rig_init(&r, &o);
+	rig_pattern(buf, 65536, 0, 0);
+	rig_write(r.file, 100, 0, 0, 0);
+	tr_store_fault_set(r.store, TR_FAULT_WRITE, 1, true, EIO);
+	assert_int_equal(tr_write(r.file, buf + 4096, 8192, 4096, TR_DIRECT),
+			 -EIO);
+	tr_store_fault_set(r.store, TR_FAULT_WRITE, 0, false, 0);
+	assert_int_equal(rig_attr(r.file).size, 100);
+	assert_int_equal(tr_fsync(r.file), 0);
+	assert_true(rig_device_is(&r, buf, 100));
+	assert_int_equal(tr_write(r.file, buf, 65536, 0, TR_DIRECT), 32768);
+	assert_int_equal(rig_attr(r.file).size, 32768);
+	assert_true(rig_device_is(&r, buf, 32768));
+	rig_check(&r);
+	rig_fini(&r);
+	free(buf);
+}
+
 /* More than the cache holds onto a full device: writers get on. */
 static void full_device_holds_nobody(void **state)
 {
@@ -386,6 +413,7 @@ int main(void)
 		cmocka_unit_test(failed_sync_is_a_loss),
 		cmocka_unit_test(full_device_keeps_data),
 		cmocka_unit_test(full_device_holds_nobody),
+		cmocka_unit_test(failed_direct_writes_add_nothing),
 		cmocka_unit_test(unreadable_edges_go),
 		cmocka_unit_test(creation_fails),
 		cmocka_unit_test(reads_fail),
