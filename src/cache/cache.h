@@ -25,4 +25,24 @@ struct tr_file {
 int cache_bdi(struct tr_cache *c, struct tr_store *store,
 	      struct bdi **out) MUST_CHECK;
 
+/* What a writeback domain holds and did, and the requests sent to its device;
+ * pages where nothing else is said. */
+struct wb_statistics {
+	const struct tr_store
+		*store; /* to tell domains apart; not to be used */
+	uint32_t group; /* 0: the device's root domain */
+	unsigned state; /* enum wb_state */
+	int64_t writeback, reclaimable, edge_dirty, dontcache_dirty;
+	int64_t dirtied, written; /* totals */
+	uint64_t bandwidth; /* bytes/s */
+	uint64_t b_dirty, b_io, b_more_io; /* files */
+	uint64_t kicks, passes[WB_REASONS]; /* totals */
+	int64_t device[BDI_TOTALS]; /* of the device: totals */
+};
+
+/* The domains, those of one device in a row; at most max of them. Returns how
+ * many. All numbers are sums. */
+unsigned cache_wb_statistics(struct tr_cache *c, struct wb_statistics *out,
+			     unsigned max);
+
 #endif

@@ -108,6 +108,58 @@ static void device_statistics(struct tr_cache *c, struct tr_statistics *s)
 	mutex_unlock(&c->lock);
 }
 
+static uint64_t list_length(const struct cds_list_head *head)
+{
+	const struct cds_list_head *at;
+	uint64_t nr = 0;
+
+	for (at = head->next; at != head; at = at->next)
+		nr++;
+	return nr;
+}
+
+static void wb_read(struct wb *wb, struct wb_statistics *s)
+{
+	*s = (struct wb_statistics){
+		.store = wb->bdi->store,
+		.group = wb->group,
+		.state = atomic_load(&wb->state),
+		.writeback = counter_sum(&wb->nr.writeback),
+		.reclaimable = counter_sum(&wb->nr.reclaimable),
+		.edge_dirty = counter_sum(&wb->nr.edge_dirty),
+		.dontcache_dirty = counter_sum(&wb->nr.dontcache_dirty),
+		.dirtied = counter_sum(&wb->nr.dirtied),
+		.written = counter_sum(&wb->nr.written),
+		.bandwidth = atomic_load(&wb->bandwidth),
+		.kicks = atomic_load(&wb->kicks),
+	};
+	for (int i = 0; i < WB_REASONS; i++)
+		s->passes[i] = atomic_load(&wb->passes[i]);
+	for (int i = 0; i < BDI_TOTALS; i++)
+		s->device[i] = counter_sum(&wb->bdi->totals[i]);
+	mutex_lock(&wb->lock);
+	s->b_dirty = list_length(&wb->b_dirty);
+	s->b_io = list_length(&wb->b_io);
+	s->b_more_io = list_length(&wb->b_more_io);
+	mutex_unlock(&wb->lock);
+}
+
+unsigned cache_wb_statistics(struct tr_cache *c, struct wb_statistics *out,
+			     unsigned max)
+{
+	unsigned nr = 0;
+	struct bdi *b;
+	struct wb *wb;
+
+	mutex_lock(&c->lock);
+	cds_list_for_each_entry (b, &c->bdis, on_cache)
+		cds_list_for_each_entry (wb, &c->wbs, on_cache)
+			if (wb->bdi == b && nr < max)
+				wb_read(wb, &out[nr++]);
+	mutex_unlock(&c->lock);
+	return nr;
+}
+
 void tr_cache_statistics(struct tr_cache *c, struct tr_statistics *out)
 {
 	struct tr_statistics s = { 0 };

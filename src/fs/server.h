@@ -12,6 +12,7 @@
 #define TR_FS_SERVER_H
 
 #include "base/lock.h"
+#include "base/opstat.h"
 #include "base/rcu.h"
 #include "base/wait.h"
 #include "fs/handle.h"
@@ -21,6 +22,9 @@
 #include <tailrace/cache.h>
 
 #include <urcu/list.h>
+
+/* Kinds of operations that an export counts: NFSv3 has 22. */
+#define FS_OPS_MAX 22
 
 /* A host file system: exports on one share the store that files are adopted
  * into, so that a file has one mapping however it is reached. */
@@ -44,7 +48,9 @@ struct fs_export {
 	struct export_entry *entry; /* (R) NULL: not exported now */
 	struct io_knobs knobs; /* (A) */
 	atomic_ulong verifier; /* (A) see fs_export_loss() */
-	atomic_ulong calls, bytes_read, bytes_written; /* (A) totals */
+	atomic_ulong bytes_read, bytes_written; /* (A) totals, payload */
+	/* By procedure; the front end knows their names. */
+	struct opstat ops[FS_OPS_MAX];
 };
 
 struct fs_server_options {

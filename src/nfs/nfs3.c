@@ -41,4 +41,5 @@ const struct rpc_proc nfs3_procs[] = {
 	{ PROC("PATHCONF", nfs3_pathconf, nfs3_fh_args) },
 	{ PROC("COMMIT", nfs3_commit, nfs3_commit_args) },
 };
+_Static_assert(ARRAY_SIZE(nfs3_procs) <= FS_OPS_MAX, "an export counts each");
 const unsigned nfs3_nr_procs = ARRAY_SIZE(nfs3_procs);

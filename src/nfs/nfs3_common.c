@@ -33,7 +33,7 @@ int nfs3_open(struct rpc_call *call, const xdr_nfs3_fh *fh,
 		r, fs, x, (const struct sockaddr *)rpc_call_peer(call), &cred);
 	if (ret)
 		return ret;
-	atomic_fetch_add(&x->calls, 1);
+	call->account = &x->ops[call->head.proc];
 	return file_get(fs, x, &h, -1, out);
 }
 

@@ -20,6 +20,7 @@
 #ifndef TR_RPC_CALL_H
 #define TR_RPC_CALL_H
 
+#include "base/opstat.h"
 #include "rpc/msg.h"
 
 #include <sys/socket.h>
@@ -116,6 +117,9 @@ struct rpc_call {
 	struct xdr_in in; /* (h) behind what decode() read */
 	struct xdr_out out; /* (w) results */
 	struct rpc_place bulk; /* (w) payload; len 0: none was placed */
+	/* (w) where this call is to be counted too, beside its client; NULL:
+	 * nowhere. Stays in place as long as the server. */
+	struct opstat *account;
 	void *handler_word; /* (w) for place(), survives RPC_AGAIN; NULL first */
 
 	struct rpc_conn *conn;

@@ -2,7 +2,7 @@
 /*
  * Clients by address. Entries are only added, and at most RPC_CLIENTS_MAX, so
  * that a pointer to one is good without counting references. A full table of
- * addresses costs 256 KiB.
+ * addresses costs 5 MiB.
  */
 #include "rpc/client.h"
 
@@ -101,6 +101,9 @@ static void client_read(struct rpc_client *c, struct rpc_client_statistics *out)
 	out->wakeups = atomic_load(&c->wakeups);
 	for (int i = 0; i < RPC_LATENCY_BUCKETS; i++)
 		out->latency[i] = atomic_load(&c->latency[i]);
+	memset(out->ops, 0, sizeof(out->ops));
+	for (int i = 0; i < RPC_CLIENT_OPS; i++)
+		opstat_read(&c->ops[i], &out->ops[i]);
 }
 
 /* Entries are added at the front and never leave: what is behind the first one

@@ -19,6 +19,7 @@ struct rpc_client {
 	atomic_ullong bytes_out;
 	atomic_ullong wakeups;
 	atomic_ullong latency[RPC_LATENCY_BUCKETS];
+	struct opstat ops[RPC_CLIENT_OPS];
 };
 
 struct rpc_clients;

@@ -294,6 +294,24 @@ static bool call_answer(struct rpc_call *call)
 	return true;
 }
 
+/* Adds the call to its client's and to the handler's accounts. */
+static void call_count(struct rpc_call *call)
+{
+	const struct rpc_program *first = call->conn->server->opt.programs;
+	uint64_t ns = clock_ns() - call->start_ns;
+	struct rpc_client *c = call->conn->client;
+
+	rpc_client_count(c, ns);
+	if (!call->row)
+		return;
+	if (call->program == first && call->head.proc < RPC_CLIENT_OPS)
+		opstat_add(&c->ops[call->head.proc], call->record_len,
+			   call->reply_len, ns);
+	if (call->account)
+		opstat_add(call->account, call->record_len, call->reply_len,
+			   ns);
+}
+
 void rpc_call_run(struct rpc_worker *w, struct rpc_call *call, bool hold)
 {
 	call->worker = w;
@@ -304,7 +322,7 @@ void rpc_call_run(struct rpc_worker *w, struct rpc_call *call, bool hold)
 	if (!call_answer(call))
 		return;
 	call_free_request(call);
-	rpc_client_count(call->conn->client, clock_ns() - call->start_ns);
+	call_count(call);
 	rpc_send(w, call, hold && w->leading);
 }
 

@@ -116,6 +116,8 @@ void rpc_server_statistics(struct rpc_server *s, struct rpc_statistics *out);
  * long as there is room (RPC_CLIENTS_MAX); then all further ones share the
  * address of zeros. */
 #define RPC_CLIENTS_MAX 1024
+/* Procedures counted one by one: NFSv3 has 22. */
+#define RPC_CLIENT_OPS 22
 struct rpc_client_statistics {
 	uint8_t addr[16];
 	unsigned conns; /* now */
@@ -124,6 +126,8 @@ struct rpc_client_statistics {
 	uint64_t bytes_out;
 	uint64_t wakeups;
 	uint64_t latency[RPC_LATENCY_BUCKETS];
+	/* By procedure of the first program. */
+	struct opstat_sum ops[RPC_CLIENT_OPS];
 };
 
 /* Calls fn for each client, without locks held. */
