@@ -41,7 +41,7 @@ bool bench_interrupted(struct bench *b)
 	return b->interrupted;
 }
 
-static int signals_init(struct bench *b)
+int bench_signals_init(struct bench *b)
 {
 	sigset_t set;
 
@@ -206,7 +206,7 @@ int bench_main(const struct load *load)
 	err = pattern_init(&b->pattern, load->opt->record,
 			   load->flags.mode == MODE_DIRECT ? 4096 : 1);
 	if (!err)
-		err = signals_init(b);
+		err = bench_signals_init(b);
 	if (!err)
 		err = open_sides(b);
 	if (!err) {

@@ -126,6 +126,10 @@ int bench_main(const struct load *load);
 int run_contender(struct bench *b, const struct contender *c, unsigned round,
 		  bool keep);
 
+/* Blocks SIGINT and SIGTERM and makes the descriptor that tells of them, before
+ * any thread is made. 0 or -errno. */
+int bench_signals_init(struct bench *b);
+
 /* True once SIGINT or SIGTERM has come. */
 bool bench_interrupted(struct bench *b);
 
@@ -177,6 +181,7 @@ int bench_interleave(int argc, char **argv);
 int bench_stream(int argc, char **argv);
 int bench_multi(int argc, char **argv);
 int bench_compete(int argc, char **argv);
+int bench_nfs(int argc, char **argv);
 int bench_scale(int argc, char **argv);
 
 /* Parses; the exit status if the workload must not run, else -1. */

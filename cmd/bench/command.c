@@ -28,6 +28,7 @@ static const struct workload workloads[] = {
 	{ "stream", "one writer; throughput and latency", bench_stream },
 	{ "multi", "a writer for each of several files", bench_multi },
 	{ "compete", "an uncached and a cached writer", bench_compete },
+	{ "nfs", "load on an NFS server by its address", bench_nfs },
 	{ "scale", "cost of an operation as the work grows", bench_scale },
 };
 

@@ -104,6 +104,35 @@ int64_t process_rss_bytes(void)
 	return resident * sysconf(_SC_PAGESIZE);
 }
 
+int other_process(uint64_t pid, double *cpu_seconds, int64_t *rss_bytes)
+{
+	unsigned long user, system;
+	char path[48], line[1024], *name_end;
+	long rss;
+	FILE *f;
+	int err = -EBADMSG;
+
+	snprintf(path, sizeof(path), "/proc/%ju/stat", (uintmax_t)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	/* The name in brackets may hold anything: fields 3, 14, 15 and 24 of
+	 * proc(5) are counted from its end. */
+	name_end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (name_end &&
+	    sscanf(name_end + 2,
+		   "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu %*s "
+		   "%*s %*s %*s %*s %*s %*s %*s %ld",
+		   &user, &system, &rss) == 3) {
+		*cpu_seconds =
+			(double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+		*rss_bytes = rss * sysconf(_SC_PAGESIZE);
+		err = 0;
+	}
+	fclose(f);
+	return err;
+}
+
 int64_t host_dirty_bytes(void)
 {
 	int64_t sum = 0;

@@ -33,6 +33,9 @@ int64_t host_cache_bytes(const char *path);
 /* Bytes of this process in memory. */
 int64_t process_rss_bytes(void);
 
+/* Of another process: its processor time so far and its memory. 0 or -errno. */
+int other_process(uint64_t pid, double *cpu_seconds, int64_t *rss_bytes);
+
 /* Dirty and under writeback on the whole host, bytes. */
 int64_t host_dirty_bytes(void);
 
