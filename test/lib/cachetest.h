@@ -20,12 +20,15 @@ struct rig_options {
 	uint64_t capacity, seed;
 	bool volatile_cache;
 	bool fault; /* a fault layer above the device */
+	bool host; /* a directory instead of the device */
 	uint64_t cache_size; /* 0: 16 MiB */
 	bool no_flushers;
 };
 
 struct rig {
-	struct tr_store *ram, *store; /* store: the fault layer, or ram */
+	/* store: the fault layer, or ram; ram: NULL with a directory. */
+	struct tr_store *ram, *store;
+	const char *dir;
 	struct tr_cache *cache;
 	struct tr_file *file; /* RIG_FILE, for reading and writing */
 };

@@ -343,11 +343,13 @@ static void end_run(struct run *r)
 
 static void one_run(uint64_t seed, const struct rig_options *o)
 {
-	struct run r = { .align = o->offset_align ?: o->block };
+	struct run r = { 0 };
 
 	rng_seed(&r.rng, seed);
 	rig_init(&r.rig, o);
-	r.unit = o->block < 4096 ? 4096 : o->block;
+	r.align = rig_attr(r.rig.file).offset_align;
+	r.align = r.align ?: 4096;
+	r.unit = rig_attr(r.rig.file).unit;
 	r.buf = aligned_alloc(4096, (LEN_MAX + 8191) & -4096l);
 	assert_int_equal(model_init(&r.model, FILE_MAX, &r.rng), 0);
 	for (int i = 0; i < STEPS; i++) {
@@ -368,6 +370,7 @@ static void file_is_as_the_model(void **state)
 		{ .block = 16384, .offset_align = 4096 },
 		{ .block = 16384, .cache_size = 8 << 20 },
 		{ .block = 4096, .offset_align = 512, .cache_size = 4 << 20 },
+		{ .host = true, .cache_size = 8 << 20 },
 	};
 	uint64_t seed = seed_draw();
 
