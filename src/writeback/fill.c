@@ -14,15 +14,9 @@
 #include <errno.h>
 #include <string.h>
 
-struct fills {
-	struct folio *pages; /* FILL_PAGES of the arena */
-	atomic_ulong used; /* (A) a bit per page */
-	struct waitq freed;
-};
-
 _Static_assert(FILL_PAGES == 64, "one word of bits");
 
-/* One fill in flight. */
+/* One fill in flight: that of its first bounce page. */
 struct fill {
 	struct tr_io io;
 	struct mapping *m;
@@ -30,6 +24,14 @@ struct fill {
 	uint64_t pages; /* bounce pages, a bit each */
 	size_t valid; /* bytes before end of file when it began */
 	struct iovec iov[FILL_PAGES];
+};
+
+struct fills {
+	struct folio *pages; /* FILL_PAGES of the arena */
+	atomic_ulong used; /* (A) a bit per page */
+	struct waitq freed;
+	/* Whoever has a page has its fill too. */
+	struct fill fill[FILL_PAGES];
 };
 
 int fill_init(struct tr_cache *c)
@@ -153,9 +155,10 @@ static void fill_done(struct tr_io *io)
 	folio_put(f, m->cache);
 }
 
-static void start_fill(struct mapping *m, struct folio *f, struct fill *fill,
-		       uint64_t pages, struct tr_queue *q)
+static void start_fill(struct mapping *m, struct folio *f, uint64_t pages,
+		       struct tr_queue *q)
 {
+	struct fill *fill = &m->cache->fills->fill[__builtin_ctzll(pages)];
 	char *bounce = folio_data(m->cache->fills->pages);
 	int nr = 0;
 
@@ -185,19 +188,17 @@ static void start_fill(struct mapping *m, struct folio *f, struct fill *fill,
 	m->bdi->store->ops->start(q, &fill->io);
 }
 
-/* A batch: its requests are owned by it until all have been run. */
+/* Fills on one queue. */
 struct batch {
 	struct mapping *m;
 	struct tr_queue *q;
-	struct fill *fills;
-	unsigned nr, in_flight;
+	unsigned in_flight;
 };
 
 static void batch_drain(struct batch *b)
 {
 	while (b->in_flight)
 		b->in_flight -= b->m->bdi->store->ops->wait(b->q, b->in_flight);
-	b->nr = 0;
 }
 
 /* Bounce pages for one unit; waits for our own fills first, then others'. */
@@ -228,8 +229,6 @@ static void batch_add(struct batch *b, struct folio *f)
 	    fill_from_nothing(b->m, f))
 		return;
 	folio_unlock(f);
-	if (b->nr == FILL_PAGES)
-		batch_drain(b);
 	pages = batch_take(b);
 	folio_lock(f);
 	if (f->mapping != b->m || !needs_fill(f) ||
@@ -237,7 +236,7 @@ static void batch_add(struct batch *b, struct folio *f)
 		give_back(b->m->cache->fills, pages);
 		return;
 	}
-	start_fill(b->m, f, &b->fills[b->nr++], pages, b->q);
+	start_fill(b->m, f, pages, b->q);
 	b->in_flight++;
 }
 
@@ -248,12 +247,6 @@ int fill_edges(struct mapping *m, struct folio **f, unsigned nr)
 
 	if (err)
 		return err;
-	b.fills = mem_alloc(min_of(nr, (unsigned)FILL_PAGES) *
-			    sizeof(struct fill));
-	if (!b.fills) {
-		bdi_queue_put(m->bdi, b.q);
-		return -ENOMEM;
-	}
 	for (unsigned i = 0; i < nr; i++) {
 		folio_lock(f[i]);
 		if (f[i]->mapping == m)
@@ -268,7 +261,6 @@ int fill_edges(struct mapping *m, struct folio **f, unsigned nr)
 			err = err ?: -EIO;
 		folio_unlock(f[i]);
 	}
-	mem_free(b.fills);
 	bdi_queue_put(m->bdi, b.q);
 	return err;
 }
