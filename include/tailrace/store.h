@@ -131,8 +131,8 @@ struct tr_store_ops {
 	/*
 	 * Called before writes to [off, off + len) are started: makes sure
 	 * that none of them extends the file. floor is the size in memory
-	 * rounded down to a block: the file's size becomes at least that and
-	 * never more. The store may allocate ahead if dense is set: the file
+	 * rounded down to a block, or the end of a direct write: the file's
+	 * size becomes at least that and never more. The store may allocate ahead if dense is set: the file
 	 * is growing at its end without holes. Errors: -ENOSPC, -EDQUOT, -EIO.
 	 */
 	int (*prepare)(struct tr_store_file *file, int64_t off, size_t len,

@@ -90,6 +90,7 @@ struct tr_cache {
 	struct mutex lock; /* LOCK_CACHE */
 	struct cds_list_head buckets[MAPPING_BUCKETS] GUARDED(lock);
 	uint64_t nr_mappings GUARDED(lock);
+	uint64_t nr_gone GUARDED(lock); /* mappings that have ended */
 	struct cds_list_head idle GUARDED(lock); /* mappings not open, oldest
 						  * first */
 	uint64_t nr_idle GUARDED(lock);

@@ -103,38 +103,81 @@ static void add_opening(struct mapping *m) REQUIRES(m->cache->lock)
 	m->cache->nr_open++;
 }
 
-int mapping_open(struct tr_cache *c, struct bdi *bdi, struct tr_store_file *sf,
-		 struct mapping **out)
+static uint64_t count_gone(struct tr_cache *c)
 {
-	struct tr_store_attr attr;
-	struct mapping *m, *fresh = NULL;
-	int err = bdi->store->ops->getattr(sf, &attr);
+	uint64_t gone;
 
-	if (!err && (attr.block < 512 || !is_power_of_two(attr.block) ||
-		     attr.block > BLOCK_MAX))
-		err = -EINVAL;
-	if (!err) {
-		fresh = create(c, bdi, sf, &attr);
-		err = fresh ? 0 : -ENOMEM;
-	}
-	if (err) {
-		bdi->store->ops->close(sf);
-		return err;
-	}
 	mutex_lock(&c->lock);
-	m = find(c, bdi, &attr.id);
-	if (!m) {
+	gone = c->nr_gone;
+	mutex_unlock(&c->lock);
+	return gone;
+}
+
+static int get_attr(struct bdi *bdi, struct tr_store_file *sf,
+		    struct tr_store_attr *attr)
+{
+	int err = bdi->store->ops->getattr(sf, attr);
+
+	if (!err && (attr->block < 512 || !is_power_of_two(attr->block) ||
+		     attr->block > BLOCK_MAX))
+		err = -EINVAL;
+	return err;
+}
+
+/* The mapping there is, or fresh; with an opening. NULL: mappings have ended
+ * since they were gone in number, perhaps this file's. */
+static struct mapping *find_or_add(struct tr_cache *c, struct mapping *fresh,
+				   uint64_t gone)
+{
+	struct mapping *m;
+
+	mutex_lock(&c->lock);
+	m = find(c, fresh->bdi, &fresh->id);
+	if (!m && c->nr_gone == gone) {
 		m = fresh;
-		fresh = NULL;
 		cds_list_add(&m->bucket, bucket_of(c, &m->id));
 		c->nr_mappings++;
 	}
-	add_opening(m);
+	if (m)
+		add_opening(m);
 	mutex_unlock(&c->lock);
+	return m;
+}
+
+int mapping_open(struct tr_cache *c, struct bdi *bdi, struct tr_store_file *sf,
+		 struct mapping **out)
+{
+	struct mapping *m = NULL, *fresh = NULL;
+	struct tr_store_attr attr;
+	int err;
+
+	/* A mapping that ends meanwhile may have made the file longer since
+	 * its attributes were read. */
+	while (!m) {
+		uint64_t gone = count_gone(c);
+
+		err = get_attr(bdi, sf, &attr);
+		if (!err && !fresh)
+			fresh = create(c, bdi, sf, &attr);
+		if (!err && !fresh)
+			err = -ENOMEM;
+		if (err)
+			goto out;
+		fresh->attr = attr;
+		atomic_store(&fresh->size, attr.size);
+		atomic_store(&fresh->store_size, attr.size);
+		m = find_or_add(c, fresh, gone);
+	}
+	*out = m;
+	if (m != fresh)
+		destroy(fresh);
+	return 0;
+out:
 	if (fresh)
 		destroy(fresh);
-	*out = m;
-	return 0;
+	else
+		bdi->store->ops->close(sf);
+	return err;
 }
 
 int mapping_close(struct mapping *m)
@@ -173,6 +216,7 @@ void mapping_put(struct mapping *m)
 	if (last) {
 		cds_list_del(&m->bucket);
 		c->nr_mappings--;
+		c->nr_gone++;
 		if (!cds_list_empty(&m->idle)) {
 			cds_list_del(&m->idle);
 			c->nr_idle--;

@@ -392,6 +392,24 @@ static void files_come_and_go(void **state)
 	rig_fini(&r);
 }
 
+/* A file that is opened again while the last of it is still written. */
+static void reopening_sees_the_size(void **state)
+{
+	struct rig r;
+
+	rig_init(&r, &plain);
+	for (int i = 0; i < 400; i++) {
+		rig_write(r.file, 5000, i * 5000, 1, TR_DONTCACHE);
+		assert_int_equal(tr_file_close(r.file), 0);
+		for (int k = 0; k < i % 7; k++)
+			sched_yield();
+		r.file = rig_open(&r, RIG_FILE, O_RDWR);
+		assert_int_equal(rig_attr(r.file).size, (i + 1) * 5000);
+	}
+	rig_verify(r.file, 400 * 5000, 0, 1, 0);
+	rig_fini(&r);
+}
+
 /* ---- the end ---- */
 
 /* With a device on which nothing works any more. */
@@ -433,6 +451,7 @@ int main(void)
 		cmocka_unit_test(direct_vectors_are_not_cut),
 		cmocka_unit_test(punching_keeps_the_size),
 		cmocka_unit_test(files_come_and_go),
+		cmocka_unit_test(reopening_sees_the_size),
 		cmocka_unit_test(caches_end_on_dead_devices),
 	};
 
