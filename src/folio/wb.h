@@ -78,7 +78,8 @@ struct wb {
 	struct flusher *flusher; /* (C) NULL: none */
 	atomic_ulong kicks; /* (A) wake-ups by the kick */
 	atomic_ulong passes[WB_REASONS]; /* (A) */
-	atomic_ulong bandwidth; /* (A) bytes/s written, smoothed */
+	atomic_ulong bandwidth; /* (A) bytes/s written, smoothed; 0: unknown */
+	atomic_ulong pace_next[2]; /* (A) clock_ns(); writeback/throttle.c */
 };
 
 /* Totals of requests to a store. */

@@ -24,6 +24,11 @@
 /* Edges completed between two looks of those who wait for neighbours. */
 #define EDGES_GONE_WAKE 64
 
+/* Writes that are paced: smaller ones take less time than a sleep is exact
+ * to. And how long one sleeps at most, should the device have become faster. */
+#define PACE_MIN (256u << 10)
+#define PACE_SLEEP_MAX (50 * NS_PER_MS)
+
 enum line { LINE_CACHED, LINE_UNCACHED, LINES };
 
 struct waiter {
@@ -79,18 +84,27 @@ static long uncached_pages(struct tr_cache *c)
 	return counter_sum(&c->dontcache_dirty) + counter_sum(&c->writeback);
 }
 
+/* Pages that may be dirty in this line, and that are. */
+static long limit(struct tr_cache *c, enum line line)
+{
+	return param(line == LINE_CACHED ? &c->params.dirty_limit
+					 : &c->params.dontcache_limit) >>
+	       PAGE_SHIFT;
+}
+
+static long used(struct tr_cache *c, enum line line)
+{
+	return line == LINE_CACHED ? dirty_pages(c) : uncached_pages(c);
+}
+
 /* Pages that may still be dirtied in this line. */
 static long room(struct tr_cache *c, enum line line)
 {
-	long all =
-		(param(&c->params.dirty_limit) >> PAGE_SHIFT) - dirty_pages(c);
-	long uncached;
+	long all = limit(c, LINE_CACHED) - used(c, LINE_CACHED);
 
 	if (line == LINE_CACHED)
 		return all;
-	uncached = (param(&c->params.dontcache_limit) >> PAGE_SHIFT) -
-		   uncached_pages(c);
-	return min_of(all, uncached);
+	return min_of(all, limit(c, line) - used(c, line));
 }
 
 static void note_peak(struct tr_cache *c, long dirty)
@@ -321,6 +335,35 @@ static int wait_for_edges(struct mapping *m, int64_t off, bool nowait)
 	return 0;
 }
 
+/*
+ * Spreads large writes evenly over the time the device needs for them, from a
+ * quarter of the limit on: at the middle of what is left as fast as the device
+ * writes, slower above and faster below. Each takes the next piece of time and
+ * sleeps until it begins. Without it a writer would run to the limit and then
+ * sleep for many writes at once.
+ */
+static void pace(struct mapping *m, enum line line, size_t len)
+{
+	struct wb *wb = m->bdi->root;
+	unsigned long bandwidth = atomic_load(&wb->bandwidth), next, start;
+	long most = limit(m->cache, line), least = most / 4;
+	long above = min_of(used(m->cache, line), most) - least;
+	uint64_t now, cost;
+
+	if (len < PACE_MIN || !bandwidth || above <= 0 || most < 4)
+		return;
+	cost = (double)len * NS_PER_S / bandwidth * above /
+	       ((most - least) / 2);
+	now = clock_ns();
+	next = atomic_load(&wb->pace_next[line]);
+	do {
+		start = max_of(next, now);
+	} while (!atomic_compare_exchange_weak(&wb->pace_next[line], &next,
+					       start + cost));
+	if (start > now)
+		clock_sleep(min_of(start - now, PACE_SLEEP_MAX));
+}
+
 int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 		   bool nowait)
 {
@@ -341,6 +384,8 @@ int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 		err = wait_for_edges(m, off, nowait);
 	if (err)
 		return err;
+	if (!nowait)
+		pace(m, line, len);
 	if (room(c, line) > 0 && !atomic_load(&c->throttle->waiting[line]))
 		return 0;
 	if (nowait)

@@ -16,6 +16,7 @@
  */
 #include "writeback/writeout.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "folio/blocks.h"
 #include "folio/state.h"
@@ -30,6 +31,9 @@
 
 /* What of the cache may be dirty for want of space on the device. */
 #define FAILED_SHARE 16
+
+/* Over how much time the device's bandwidth is measured. */
+#define MEASURE_NS (20 * NS_PER_MS)
 
 struct wio {
 	struct tr_io io;
@@ -49,6 +53,8 @@ struct writer {
 	unsigned nr_wios; /* made so far, at most depth and one */
 	struct wio *free;
 	struct wio *open; /* being built */
+	uint64_t busy_since; /* clock_ns(): what is measured began */
+	uint64_t busy_bytes; /* written since */
 	struct wio *rest; /* written in part: the rest is to be sent */
 };
 
@@ -206,6 +212,25 @@ static void advance(struct tr_io *io, size_t n)
 	}
 }
 
+/*
+ * How fast the device writes, for pacing writers: bytes over time while it has
+ * something to do, an eighth of the new on seven of the old.
+ */
+static void measure(struct writer *w, size_t bytes)
+{
+	atomic_ulong *bandwidth = &w->bdi->root->bandwidth;
+	uint64_t now = clock_ns(), took = now - w->busy_since;
+	unsigned long old = atomic_load(bandwidth), new;
+
+	w->busy_bytes += bytes;
+	if (took < MEASURE_NS)
+		return;
+	new = (double)w->busy_bytes *NS_PER_S / took;
+	atomic_store(bandwidth, old ? old - old / 8 + new / 8 : new);
+	w->busy_since = now;
+	w->busy_bytes = 0;
+}
+
 static void wio_done(struct tr_io *io)
 {
 	struct wio *wio = container_of(io, struct wio, io);
@@ -227,6 +252,8 @@ static void wio_done(struct tr_io *io)
 		err_set(m, err);
 		cache_count(m->cache, COUNT_WRITEBACK_ERRORS, 1);
 	}
+	if (!err)
+		measure(w, io->len);
 	for (unsigned i = 0; i < wio->nr_folios; i++) {
 		struct folio *f = wio->folios[i];
 
@@ -277,7 +304,10 @@ static void send(struct writer *w)
 	}
 	counter_add(&w->bdi->totals[BDI_WRITES], 1);
 	counter_add(&w->bdi->totals[BDI_WRITE_BYTES], wio->io.len);
-	w->in_flight++;
+	if (!w->in_flight++) {
+		w->busy_since = clock_ns();
+		w->busy_bytes = 0;
+	}
 	store->ops->start(w->q, &wio->io);
 	store->ops->submit(w->q);
 }
