@@ -116,7 +116,8 @@ enum rpc_status nfs3_readlink(struct rpc_call *call, void *args)
 
 	if (!nfs_try_block(call, &a->file))
 		return RPC_AGAIN;
-	if (rpc_reply_reserve(call, FS_PATH_MAX + 8))
+	/* Status, attributes and the target with its length. */
+	if (rpc_reply_reserve(call, 4 + 88 + 8 + FS_PATH_MAX))
 		return RPC_SYSTEM_ERR;
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret)
