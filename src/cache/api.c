@@ -194,6 +194,12 @@ void cache_file_forget(struct tr_file *f)
 	wb_unlist(f->m);
 }
 
+void cache_file_cancel(struct tr_file *f)
+{
+	cache_cancel(f->m);
+	wb_unlist(f->m);
+}
+
 struct mapping *cache_file_mapping(struct tr_file *f)
 {
 	return f->m;

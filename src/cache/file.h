@@ -25,6 +25,11 @@ int cache_file_open(struct tr_cache *c, struct tr_store *store,
  */
 void cache_file_forget(struct tr_file *f);
 
+/* Drops all pages, what is dirty too, without touching the store, and lets the
+ * cache forget the file with its last opening: for a file that has no name left
+ * and may still be open elsewhere. */
+void cache_file_cancel(struct tr_file *f);
+
 struct mapping *cache_file_mapping(struct tr_file *f);
 
 #endif

@@ -74,6 +74,8 @@ int cache_sync_range(struct mapping *m, int64_t off, int64_t len, bool meta);
 /* ---- size and space: truncate.c ---- */
 
 int cache_truncate(struct mapping *m, int64_t size);
+/* Forgets what is cached, dirty or not; the store keeps what it has. */
+void cache_cancel(struct mapping *m);
 int cache_punch(struct mapping *m, int64_t off, int64_t len);
 int cache_allocate(struct mapping *m, int64_t off, int64_t len, bool keep_size);
 int64_t cache_seek(struct mapping *m, int64_t off, int whence);

@@ -92,6 +92,17 @@ int cache_truncate(struct mapping *m, int64_t size)
 	return err;
 }
 
+void cache_cancel(struct mapping *m)
+{
+	struct closed_range closed;
+
+	gate_close(m);
+	range_close(m, &closed, 0, INDEX_MAX);
+	cache_remove_all(m, 0, INDEX_MAX);
+	range_open(m, &closed);
+	gate_open(m);
+}
+
 /* Writes zeros over [off, off + len): parts of one unit or of two. */
 static int write_zeros(struct mapping *m, int64_t off, int64_t len)
 {

@@ -107,7 +107,14 @@ static bool foreign_change(struct fs_file *f, struct tr_file *io,
 	}
 	view_of(st, &now);
 	mutex_lock(&f->lock);
-	if (!ours && f->host_known && !f->busy)
+	/* Who changes them judges and records, when it is done. */
+	if (f->changing) {
+		mutex_unlock(&f->lock);
+		if (ours)
+			atomic_store(&f->wrote, true);
+		return false;
+	}
+	if (!ours && f->host_known)
 		foreign = now.size != f->host.size ||
 			  !same_time(now.mtime, f->host.mtime) ||
 			  !same_time(now.ctime, f->host.ctime);
@@ -117,6 +124,14 @@ static bool foreign_change(struct fs_file *f, struct tr_file *io,
 	f->host_known = true;
 	mutex_unlock(&f->lock);
 	return foreign;
+}
+
+void attr_check_host(struct fs_file *f, struct tr_file *io)
+{
+	struct stat st;
+
+	if (is_settled(f, io) && !fstat(f->fd, &st))
+		(void)foreign_change(f, io, &st);
 }
 
 int attr_get(struct fs_file *f, const struct fs_export *x, struct fs_attr *out)
@@ -132,6 +147,13 @@ int attr_get(struct fs_file *f, const struct fs_export *x, struct fs_attr *out)
 		if (open)
 			fileio_end(f);
 		return -errno;
+	}
+	if (!st.st_nlink) {
+		/* Removed on the host: as if a client had done it. */
+		atomic_store(&f->gone, true);
+		if (open)
+			fileio_end(f);
+		return -ESTALE;
 	}
 	if (clean && foreign_change(f, io, &st)) {
 		(void)tr_invalidate(io, 0, 0);
@@ -208,19 +230,58 @@ void attr_wrote(struct fs_file *f, struct tr_file *io, struct fs_before *before,
 	mutex_unlock(&f->lock);
 }
 
+void attr_write_failed(struct fs_file *f, struct tr_file *io)
+{
+	struct fs_before before;
+	struct fileio_facts now;
+	struct fs_attr after;
+	bool grown;
+
+	fileio_facts(io, &now);
+	mutex_lock(&f->lock);
+	grown = f->own && f->view.size != now.size;
+	mutex_unlock(&f->lock);
+	if (grown)
+		attr_wrote(f, io, &before, &after);
+}
+
+void attr_change_start(struct fs_file *f)
+{
+	mutex_lock(&f->lock);
+	f->changing = true;
+	mutex_unlock(&f->lock);
+}
+
+/* Whether the host's file differs in what we did not change: then what is known
+ * of it stays as it is, and the next look at it tells. */
+static bool differs(const struct fs_file *f, const struct stat *st)
+	REQUIRES(f->lock)
+{
+	return f->host_known && !atomic_load(&f->wrote) &&
+	       (st->st_size != f->host.size ||
+		!same_time(st->st_mtim, f->host.mtime));
+}
+
 void attr_follow_host(struct fs_file *f, struct tr_file *io, bool mtime_set)
 {
 	struct fileio_facts now = { 0 };
 	struct stat st;
+	int ret;
 
 	if (io)
 		fileio_facts(io, &now);
 
-	if (fstat(f->fd, &st))
-		return;
+	ret = fstat(f->fd, &st);
 	mutex_lock(&f->lock);
-	view_of(&st, &f->host);
-	f->host_known = true;
+	f->changing = false;
+	if (ret) {
+		mutex_unlock(&f->lock);
+		return;
+	}
+	if (mtime_set || atomic_load(&f->writers) || !differs(f, &st)) {
+		view_of(&st, &f->host);
+		f->host_known = true;
+	}
 	if (f->own) {
 		if (mtime_set)
 			f->view.mtime = st.st_mtim;
@@ -231,7 +292,6 @@ void attr_follow_host(struct fs_file *f, struct tr_file *io, bool mtime_set)
 			f->view.size = now.size;
 	}
 	mutex_unlock(&f->lock);
-	atomic_store(&f->wrote, true);
 	atomic_store(&f->mode, st.st_mode & 07777);
 	access_forget(f);
 }

@@ -56,11 +56,22 @@ void attr_write_end(struct fs_file *f);
 void attr_wrote(struct fs_file *f, struct tr_file *io, struct fs_before *before,
 		struct fs_attr *a);
 
+/* A write failed; what it did before that is shown all the same. */
+void attr_write_failed(struct fs_file *f, struct tr_file *io);
+
+/* Before such a change, by who is busy with the file and has just asked for its
+ * attributes: until attr_follow_host() no difference is somebody else's. */
+void attr_change_start(struct fs_file *f);
+
 /*
  * We changed the file on the host other than by writing data: the view follows,
  * mtime only if that was set, size if io, its opening, is given.
  */
 void attr_follow_host(struct fs_file *f, struct tr_file *io, bool mtime_set);
+
+/* Gives up the view if somebody else changed the host's file, as far as that can
+ * be told; before the view's times are set there. */
+void attr_check_host(struct fs_file *f, struct tr_file *io);
 
 /* Remembers the host's attributes as ours. */
 void attr_record_host(struct fs_file *f);

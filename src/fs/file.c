@@ -9,6 +9,7 @@
  * closes what is there.
  *
  *	idle --file_get--> held --file_put--> idle --close_start--> closing
+ *	held --file_put, if it has no name left--> closing
  *
  * A closing file stays in its bucket until all is synced and closed, and those
  * who want it wait: two structures for one file would show two sizes.
@@ -228,17 +229,22 @@ struct fs_file *file_find(struct fs_server *fs, const struct fs_volume *v,
 void file_put(struct fs_file *f)
 {
 	struct file_table *t = f->table;
-	bool idle, full;
+	bool idle, full, gone;
 
 	mutex_lock(&t->lock);
 	idle = !--f->refs;
-	if (idle) {
+	/* What has no name gives its space back at once. */
+	gone = idle && atomic_load(&f->gone);
+	f->closing = gone;
+	if (idle && !gone) {
 		f->used_ns = clock_ns();
 		cds_list_add_tail(&f->idle, &t->idle);
 	}
 	full = t->nr_fds >= t->fds_max;
 	mutex_unlock(&t->lock);
-	if (idle && full)
+	if (gone)
+		close_end(t, f);
+	else if (idle && full)
 		waitq_wake_all(&t->room);
 }
 
@@ -286,6 +292,9 @@ static int file_create(struct file_table *t, struct fs_volume *v,
 
 	if (fstat(fd, &st))
 		return -errno;
+	/* Somebody on the host still has it open; for clients it is gone. */
+	if (!st.st_nlink)
+		return -ESTALE;
 	f = mem_zalloc(sizeof(*f));
 	if (!f)
 		return -ENOMEM;

@@ -48,6 +48,7 @@ struct fs_file {
 	struct waitq changed; /* busy, io_users or io_switching changed */
 	/* Whoever changes names in the directory or attributes of the file. */
 	bool busy; /* (L) */
+	bool changing; /* (L) who is busy changes the host's attributes */
 
 	/* ---- the opening in the cache: fileio.c ---- */
 	struct tr_file *io; /* (L) NULL: not open */

@@ -261,16 +261,20 @@ void fileio_refresh(struct fs_file *f)
 
 void fileio_close(struct fs_file *f)
 {
-	struct timespec ts[2] = { { 0, UTIME_OMIT }, f->view.mtime };
+	struct timespec ts[2] = { { 0, UTIME_OMIT }, { 0 } };
 
 	if (!f->io)
 		return;
-	if (!f->gone)
+	attr_check_host(f, f->io);
+	if (f->gone)
+		cache_file_cancel(f->io);
+	else
 		lose(f, f->io, tr_fsync(f->io));
 	if (tr_file_close(f->io) && !f->gone && f->export)
 		fs_export_loss(f->export);
 	f->io = NULL;
 	/* The flush set it to now; clients were told the write's time. */
+	ts[1] = f->view.mtime;
 	if (f->own && !f->gone)
 		(void)utimensat(f->fd, "", ts, AT_EMPTY_PATH);
 }
@@ -282,7 +286,8 @@ void fileio_cancel(struct fs_file *f)
 	atomic_store(&f->gone, true);
 	if (!fileio_try_start(f, false, &io))
 		return;
-	/* Nobody can ask for the bytes any more; errors concern nobody. */
-	(void)tr_truncate(io, 0);
+	/* No client can ask for the bytes any more; on the host the file may
+	 * still be open, even be executed, so it stays as it is. */
+	cache_file_cancel(io);
 	fileio_end(f);
 }

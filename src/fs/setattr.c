@@ -171,6 +171,7 @@ int setattr_change(const struct fs_request *r, struct fs_file *f,
 		fileio_end(f);
 	}
 	if (!ret) {
+		attr_change_start(f);
 		ret = apply(r, f, s);
 		settled = settle(r, f, s);
 		ret = ret ? ret : settled;
