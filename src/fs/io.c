@@ -321,6 +321,10 @@ int io_write(const struct fs_request *r, struct fs_file *f, struct fs_write *w,
 		attr_write_end(f);
 		ret = n < 0 ? (int)n : 0;
 	}
+	/* What was written at once is written again, the same bytes; clients
+	 * are not to see a change between. */
+	if (!ret && nowait && (size_t)n < w->len)
+		ret = -EAGAIN;
 	TRACE_IO(nfsd_write_io_done, w->off, ret ? 0 : n);
 	if (!ret) {
 		w->written = (size_t)n;
@@ -332,6 +336,7 @@ int io_write(const struct fs_request *r, struct fs_file *f, struct fs_write *w,
 		TRACE_IO(nfsd_write_done, w->off, n);
 	} else if (ret != -EAGAIN) {
 		note_loss(r, f, io, 0);
+		attr_write_failed(f, io);
 	}
 	fileio_end(f);
 	return ret;

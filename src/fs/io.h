@@ -2,8 +2,8 @@
 /*
  * READ, WRITE and COMMIT: rights, I/O mode, splitting, stability.
  *
- * nowait: never sleep on I/O, memory or the host; -EAGAIN means that nothing
- * was done and the caller is to say that it may block and ask again without.
+ * nowait: never sleep on I/O, memory or the host; -EAGAIN means that the caller
+ * is to say that it may block and ask again without.
  */
 #ifndef TR_FS_IO_H
 #define TR_FS_IO_H

@@ -20,6 +20,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- READ ---- */
 
@@ -52,12 +53,14 @@ static int do_read(struct rpc_call *call, const struct nfs3_read_args *a,
 {
 	int ret;
 
-	if (a->offset > INT64_MAX) {
+	if (a->offset > INT64_MAX && f->type == S_IFREG) {
 		/* Beyond any file's end: nothing is there. */
 		rd->eof = true;
 		rd->after_valid = !attr_get(f, r->export, &rd->after);
 		return access_check(f, &r->cred, ACCESS_READ);
 	}
+	if (f->type != S_IFREG)
+		return f->type == S_IFDIR ? -EISDIR : -EINVAL;
 	ret = io_read(r, f, rd, true);
 	if (ret != -EAGAIN)
 		return ret;
@@ -174,9 +177,8 @@ static int do_write(struct rpc_call *call, const struct nfs3_write_args *a,
 	if (a->offset > INT64_MAX)
 		return -EFBIG;
 	ret = io_write(r, f, w, true);
-	if (ret != -EAGAIN && (ret || w->written == w->len))
+	if (ret != -EAGAIN)
 		return ret;
-	/* What was written at once is written again: the same bytes. */
 	if (!nfs_try_block(call, &a->file))
 		return -EINPROGRESS;
 	return io_write(r, f, w, false);
