@@ -5,15 +5,19 @@
  * memory, so that only the library is measured; the bare copy of the same
  * bytes is measured beside it.
  *
- * A read hit copies one of 256 pages touched before, in shuffled order, spread
- * evenly over the file, or over the files. An insertion writes 4 KiB where the
- * cache has no page. Each figure is the median of SCALE_REPEATS.
+ * A read hit copies one of 256 pages touched before, in shuffled order. An
+ * insertion writes 4 KiB where the cache has no page. The touched set stays the
+ * same as the work grows: pages that follow on each other at the end of the
+ * first file. In the "_apart" rows they are spread evenly over the file, or
+ * over the files, which touches more of the index and of the mappings, and so
+ * more lines of memory. Each figure is the median of SCALE_REPEATS.
  */
 #include "cmd/bench/bench.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +35,17 @@
 #define SCALE_INSERTS 2048u
 #define SCALE_FILES_MAX 10000u
 
-enum scale_op { SCALE_READ_HIT, SCALE_INSERT, SCALE_COPY };
+enum scale_op {
+	SCALE_READ_HIT,
+	SCALE_READ_APART,
+	SCALE_INSERT,
+	SCALE_INSERT_APART,
+	SCALE_COPY
+};
 
 static const char *const op_names[] = {
-	[SCALE_READ_HIT] = "read_hit",
-	[SCALE_INSERT] = "insert",
+	[SCALE_READ_HIT] = "read_hit", [SCALE_READ_APART] = "read_apart",
+	[SCALE_INSERT] = "insert",     [SCALE_INSERT_APART] = "ins_apart",
 	[SCALE_COPY] = "memcpy",
 };
 
@@ -70,14 +80,42 @@ struct scale_thread {
 	int error;
 };
 
-/* Where touched page i is. */
+static bool is_apart(const struct scale_case *c)
+{
+	return c->op == SCALE_READ_APART || c->op == SCALE_INSERT_APART;
+}
+
+static bool is_insert(const struct scale_case *c)
+{
+	return c->op == SCALE_INSERT || c->op == SCALE_INSERT_APART;
+}
+
+/* Which file touched page i is in, and where. */
+static unsigned page_file(const struct scale_case *c, unsigned i)
+{
+	return is_apart(c) ? i % c->nr_files : 0;
+}
+
 static int64_t page_off(const struct scale_case *c, unsigned i)
 {
 	uint64_t pages = c->file_bytes / SCALE_PAGE;
 	unsigned in_file = i / min_of(c->nr_files, SCALE_TOUCHED);
 	unsigned of_file = max_of(SCALE_TOUCHED / c->nr_files, 1u);
 
+	if (!is_apart(c))
+		return (int64_t)((pages - SCALE_TOUCHED + i) * SCALE_PAGE);
 	return (int64_t)(pages * in_file / of_file % pages * SCALE_PAGE);
+}
+
+static int64_t insert_off(const struct scale_case *c, unsigned i)
+{
+	uint64_t pages = c->file_bytes / SCALE_PAGE;
+
+	if (pages <= SCALE_INSERTS)
+		return (int64_t)i * SCALE_PAGE;
+	if (is_apart(c))
+		return (int64_t)(pages / SCALE_INSERTS * i * SCALE_PAGE);
+	return (int64_t)((pages - SCALE_INSERTS + i) * SCALE_PAGE);
 }
 
 static int run_reads(struct scale_thread *t, char *buf)
@@ -87,7 +125,7 @@ static int run_reads(struct scale_thread *t, char *buf)
 
 	for (unsigned i = 0; i < SCALE_READS; i++) {
 		unsigned p = (page += 97) % SCALE_TOUCHED;
-		struct tr_file *f = t->s->files[p % t->c->nr_files];
+		struct tr_file *f = t->s->files[page_file(t->c, p)];
 		ssize_t n;
 
 		if (t->c->op == SCALE_COPY) {
@@ -105,13 +143,9 @@ static int run_reads(struct scale_thread *t, char *buf)
 
 static int run_inserts(struct scale_thread *t, const char *buf)
 {
-	uint64_t pages = t->c->file_bytes / SCALE_PAGE;
-
 	for (unsigned i = t->nr; i < SCALE_INSERTS; i += t->c->nr_threads) {
-		uint64_t idx =
-			pages > SCALE_INSERTS ? pages / SCALE_INSERTS * i : i;
 		ssize_t n = tr_write(t->s->files[0], buf, SCALE_PAGE,
-				     (int64_t)(idx * SCALE_PAGE), 0);
+				     insert_off(t->c, i), 0);
 
 		if (n != SCALE_PAGE)
 			return n < 0 ? (int)n : -EIO;
@@ -131,9 +165,8 @@ static void *scale_thread_main(void *arg)
 {
 	struct scale_thread *t = arg;
 	char *buf = aligned_alloc(SCALE_PAGE, SCALE_PAGE);
-	unsigned calls = t->c->op == SCALE_INSERT
-				 ? SCALE_INSERTS / t->c->nr_threads
-				 : SCALE_READS;
+	unsigned calls = is_insert(t->c) ? SCALE_INSERTS / t->c->nr_threads
+					 : SCALE_READS;
 	uint64_t start, cpu;
 
 	if (buf)
@@ -144,8 +177,8 @@ static void *scale_thread_main(void *arg)
 	if (!buf)
 		t->error = -ENOMEM;
 	else
-		t->error = t->c->op == SCALE_INSERT ? run_inserts(t, buf)
-						    : run_reads(t, buf);
+		t->error = is_insert(t->c) ? run_inserts(t, buf)
+					   : run_reads(t, buf);
 	t->cost.cpu = (double)(thread_cpu_ns() - cpu) / calls;
 	t->cost.wall = (double)(now_ns() - start) / calls;
 	free(buf);
@@ -186,20 +219,26 @@ static int run_threads(struct scale *s, const struct scale_case *c,
 	return err;
 }
 
-/* Every file has a page in the cache; the 256 to be read are spread. */
-static int touch_pages(struct scale *s, const struct scale_case *c)
+static int touch(struct tr_file *f, int64_t off)
 {
 	char buf[SCALE_PAGE];
 	ssize_t n;
 
 	memset(buf, 1, sizeof(buf));
-	for (unsigned i = 0; i < max_of(c->nr_files, SCALE_TOUCHED); i++) {
-		n = tr_write(s->files[i % c->nr_files], buf, sizeof(buf),
-			     i < SCALE_TOUCHED ? page_off(c, i) : 0, 0);
-		if (n != (ssize_t)sizeof(buf))
-			return n < 0 ? (int)n : -EIO;
-	}
-	return tr_cache_sync(s->cache);
+	n = tr_write(f, buf, sizeof(buf), off, 0);
+	return n == (ssize_t)sizeof(buf) ? 0 : n < 0 ? (int)n : -EIO;
+}
+
+/* The 256 pages to be read, and a page in every file. */
+static int touch_pages(struct scale *s, const struct scale_case *c)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < SCALE_TOUCHED && !err; i++)
+		err = touch(s->files[page_file(c, i)], page_off(c, i));
+	for (unsigned i = 0; i < c->nr_files && !err; i++)
+		err = touch(s->files[i], 0);
+	return err ? err : tr_cache_sync(s->cache);
 }
 
 static int open_files(struct scale *s, const struct scale_case *c)
@@ -279,12 +318,12 @@ static int run_case(struct scale *s, const struct scale_case *c)
 
 	if (c->op != SCALE_COPY) {
 		err = open_files(s, c);
-		if (!err && c->op == SCALE_READ_HIT)
+		if (!err && !is_insert(c))
 			err = touch_pages(s, c);
 	}
 	for (unsigned i = 0; i < SCALE_REPEATS && !err; i++) {
 		err = run_threads(s, c, &ns[i], &cpu[i]);
-		if (!err && c->op == SCALE_INSERT)
+		if (!err && is_insert(c))
 			err = reset_file(s, c);
 	}
 	ret = close_files(s, c->nr_files);
@@ -307,13 +346,14 @@ static int run_cases(struct scale *s)
 	unsigned threads_max = (unsigned)s->opt->threads;
 	int err = 0;
 
-	for (enum scale_op op = SCALE_READ_HIT; op <= SCALE_INSERT; op++)
+	for (enum scale_op op = SCALE_READ_HIT; op < SCALE_COPY; op++)
 		for (size_t i = 0; i < ARRAY_SIZE(sizes) && !err; i++)
 			err = run_case(s, &(struct scale_case){ op, sizes[i], 1,
 								1 });
-	for (unsigned n = 10; n <= SCALE_FILES_MAX && !err; n *= 10)
-		err = run_case(s, &(struct scale_case){ SCALE_READ_HIT, 1 << 20,
-							n, 1 });
+	for (enum scale_op op = SCALE_READ_HIT; op <= SCALE_READ_APART; op++)
+		for (unsigned n = 10; n <= SCALE_FILES_MAX && !err; n *= 10)
+			err = run_case(s, &(struct scale_case){ op, 1 << 20, n,
+								1 });
 	for (enum scale_op op = SCALE_READ_HIT; op <= SCALE_COPY; op++)
 		for (unsigned n = op == SCALE_COPY ? 1 : 2;
 		     n <= threads_max && !err; n *= 2)
