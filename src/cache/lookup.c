@@ -106,7 +106,7 @@ static int make_folio(struct mapping *m, uint64_t idx, unsigned flags,
 		count_sub(&f->refs, 1);
 		atomic_store(&f->state, 0);
 		if (err == -ENOMEM && !(flags & GET_NOWAIT) &&
-		    cache_reclaim(m->cache))
+		    !cache_has_pages(m->cache) && cache_reclaim(m->cache))
 			continue;
 		folio_put(f, m->cache);
 		f = NULL;

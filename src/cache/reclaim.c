@@ -121,11 +121,10 @@ bool cache_reclaim(struct tr_cache *c)
 	return false;
 }
 
-/* Whether single pages are refused although there are some: then reclaim does
- * not help (tests that fail allocations). */
-static bool refused(struct tr_cache *c, uint64_t free, unsigned min_order)
+bool cache_has_pages(struct tr_cache *c)
 {
-	return !min_order && free > arena_reserve_pages(c->arena) + SCAN_BATCH;
+	return arena_free_pages(c->arena) >
+	       arena_reserve_pages(c->arena) + SCAN_BATCH;
 }
 
 struct folio *cache_alloc_folio(struct tr_cache *c, unsigned order,
@@ -149,7 +148,8 @@ struct folio *cache_alloc_folio(struct tr_cache *c, unsigned order,
 			wait_event_until(&c->memory,
 					 arena_free_pages(c->arena) > free,
 					 clock_ns() + PROGRESS_WAIT_NS);
-		else if (refused(c, free, min_order) || !cache_reclaim(c))
+		else if ((!min_order && cache_has_pages(c)) ||
+			 !cache_reclaim(c))
 			return NULL;
 	}
 }

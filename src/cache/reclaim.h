@@ -24,6 +24,10 @@ struct folio *cache_alloc_folio(struct tr_cache *c, unsigned order,
  * false: there is no hope. */
 bool cache_reclaim(struct tr_cache *c);
 
+/* Whether single pages can be had: if they are refused all the same, reclaim
+ * does not help (tests that fail allocations). */
+bool cache_has_pages(struct tr_cache *c);
+
 /* The thread that keeps pages free. */
 int reclaimer_start(struct tr_cache *c) MUST_CHECK;
 void reclaimer_stop(struct tr_cache *c);

@@ -173,14 +173,14 @@ static void prepares_and_tails_fail(void **state)
 
 /* ---- allocations ---- */
 
-static bool run_with_allocation(unsigned nth, bool lasting)
+static bool run_with_allocation(unsigned nth, bool lasting, bool flushers)
 {
 	struct rig_options o = faulty;
 	struct tr_file *second;
 	struct rig r;
 	uint64_t asked;
 
-	o.no_flushers = true;
+	o.no_flushers = !flushers;
 	rig_init(&r, &o);
 	second = rig_open(&r, RIG_FILE, O_RDWR);
 	mem_fail_at(nth, lasting);
@@ -195,11 +195,11 @@ static bool run_with_allocation(unsigned nth, bool lasting)
 
 static void allocations_fail(void **state)
 {
-	for (int lasting = 0; lasting < 2; lasting++) {
+	for (int mode = 0; mode < 4; mode++) {
 		unsigned nth = 1;
 
 		/* Each of the first, then ever fewer. */
-		while (run_with_allocation(nth, lasting))
+		while (run_with_allocation(nth, mode & 1, mode & 2))
 			nth += 1 + nth / 40;
 	}
 }
