@@ -14,6 +14,7 @@ dicts too, wcc data a pair (before, after). A test is a function whose name
 starts with test_; run(globals()) calls them with a server each module shares.
 """
 import atexit
+import mmap
 import os
 import random
 import shutil
@@ -153,11 +154,12 @@ class Reply(dict):
 class Rpc:
     """One connection. Calls may be sent without waiting and in any order."""
 
-    def __init__(self, port, uid=0, gid=0, gids=(), reserved=True):
+    def __init__(self, port, uid=0, gid=0, gids=(), reserved=True,
+                 address='127.0.0.1'):
         self.sock = socket.socket()
         self.sock.settimeout(60)
         if reserved and not os.geteuid():
-            self._bind()
+            self._bind(address)
         self.sock.connect(('127.0.0.1', port))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         body = (u32(1) + opaque(b'test') + u32(uid) + u32(gid) +
@@ -165,10 +167,10 @@ class Rpc:
         self.cred = u32(1) + opaque(body)
         self.replies = {}
 
-    def _bind(self):
+    def _bind(self, address):
         for port in random.sample(range(600, 1023), 400):
             try:
-                self.sock.bind(('127.0.0.1', port))
+                self.sock.bind((address, port))
                 return
             except OSError:
                 continue
@@ -389,7 +391,7 @@ class Served:
         os.makedirs(self.dir, exist_ok=True)
         self.exports = os.path.join(self.work, 'exports')
         with open(self.exports, 'w', encoding='ascii') as f:
-            f.write(f'{self.dir} 127.0.0.1({export},insecure)\n')
+            f.write(f'{self.dir} 127.0.0.0/8({export},insecure)\n')
         self.port = self.mount_port = 0
         self.process = None
         self.clients = []
@@ -462,12 +464,60 @@ class Served:
                     return int(line.split()[1]) << 10
         raise Failed('the server is gone')
 
+    def fd_count(self):
+        return len(os.listdir(f'/proc/{self.process.pid}/fd'))
+
     def path(self, *names):
         return os.path.join(self.dir, *names)
 
     def fini(self):
         self.kill()
         shutil.rmtree(self.work, ignore_errors=True)
+
+
+class FailIo:
+    """Device calls of a server that fail: test/lib/failio.c, preloaded."""
+    KINDS = ('write', 'fsync', 'fdatasync', 'truncate', 'fallocate')
+    WAIT = -1
+
+    def __init__(self, library):
+        fd, self.path = tempfile.mkstemp(prefix='tailrace-failio.')
+        os.truncate(fd, 4096)
+        self.page = mmap.mmap(fd, 4096)
+        os.close(fd)
+        self.env = {'LD_PRELOAD': library, 'TAILRACE_FAILIO': self.path,
+                    'ASAN_OPTIONS': 'verify_asan_link_order=0'}
+        atexit.register(os.unlink, self.path)
+
+    def _words(self, kind):
+        return 20 * self.KINDS.index(kind)
+
+    def set(self, kind, nth=1, lasting=True, error=5):
+        """The nth call from now fails, and all later ones if lasting."""
+        struct.pack_into('=iii', self.page, self._words(kind) + 8, lasting,
+                         error, 0)
+        struct.pack_into('=ii', self.page, self._words(kind), 0, nth)
+
+    def clear(self):
+        for kind in self.KINDS:
+            struct.pack_into('=i', self.page, self._words(kind) + 4, 0)
+
+    def _word(self, kind, at):
+        return struct.unpack_from('=i', self.page, self._words(kind) + at)[0]
+
+    def seen(self, kind):
+        return self._word(kind, 0)
+
+    def waiting(self, kind):
+        return self._word(kind, 16)
+
+
+def until(condition, what, limit=30):
+    """Waits for a condition that nobody announces."""
+    end = time.monotonic() + limit
+    while not condition():
+        check(time.monotonic() < end, 'waited too long for', what)
+        time.sleep(0.002)
 
 
 def run(names, *args):
