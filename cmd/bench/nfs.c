@@ -275,13 +275,17 @@ static int verify(struct watch *w, const struct nfs_handle *file)
 
 struct snapshot {
 	struct device_counters device;
-	double cpu;
+	double cpu, client_cpu;
 	int64_t rss;
 };
 
 static int snapshot_take(const struct nfs_bench *b, struct snapshot *s)
 {
+	struct timespec t;
+
 	memset(s, 0, sizeof(*s));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	s->client_cpu = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 	if (b->opt->dir)
 		device_read_counters(&b->frame.device, &s->device);
 	return b->opt->pid ? other_process(b->opt->pid, &s->cpu, &s->rss) : 0;
@@ -299,6 +303,7 @@ static void fill_row(struct nfs_row *row, const struct snapshot *before,
 				 before->device.write_sectors,
 	};
 	row->cpu_seconds = after->cpu - before->cpu;
+	row->client_cpu_seconds = after->client_cpu - before->client_cpu;
 	row->rss = max_of(w->rss_peak, after->rss);
 	row->rss_growth = row->rss - before->rss;
 }

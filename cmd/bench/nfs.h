@@ -31,6 +31,7 @@ struct nfs_row {
 	double seconds; /* to the end of the last COMMIT */
 	double commit_seconds; /* of it */
 	double cpu_seconds; /* the server's; with --pid */
+	double client_cpu_seconds; /* of this process */
 	int64_t rss, rss_growth; /* the server's at its peak; with --pid */
 	struct device_counters device; /* with --dir */
 	int64_t host_cache_growth; /* with --dir */

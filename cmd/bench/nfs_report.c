@@ -145,6 +145,7 @@ static void json_row(struct json *j, const struct nfs_bench *b,
 	json_real(j, "p99_us", percentile_us(h, 0.99), 2);
 	json_real(j, "p999_us", percentile_us(h, 0.999), 2);
 	json_real(j, "max_us", (double)h->max_ns / 1e3, 2);
+	json_real(j, "client_cpu_seconds", r->client_cpu_seconds, 3);
 	if (o->pid)
 		json_process(j, r);
 	if (o->dir)
