@@ -14,8 +14,8 @@
 static const size_t sizes[BUFFER_SIZES] = { 64u << 10,
 					    (1u << 20) + (64u << 10) };
 
-/* One per worker of the default pool. */
-#define BUFFERS_FREE_MAX 32
+/* Small ones are in use by the dozen; large ones are 1 MiB of memory each. */
+static const unsigned free_max[BUFFER_SIZES] = { 64, 12 };
 
 void buffers_init(struct buffers *b)
 {
@@ -84,7 +84,7 @@ void buffer_put(struct buffer *buf)
 	bool keep;
 
 	mutex_lock(&b->lock);
-	keep = b->nr_free[buf->size] < BUFFERS_FREE_MAX;
+	keep = b->nr_free[buf->size] < free_max[buf->size];
 	if (keep) {
 		buf->next = b->free[buf->size];
 		b->free[buf->size] = buf;

@@ -22,7 +22,9 @@
 #include <urcu/list.h>
 
 #define DUP_SHARDS 16
-#define DUP_CHAINS 256
+/* Of each shard: as many chains as there are calls in 8 MiB of WRITE replies,
+ * so that a look meets one or two. */
+#define DUP_CHAINS 2048
 
 struct rpc_dup {
 	struct cds_list_head chain;

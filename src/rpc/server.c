@@ -44,7 +44,7 @@ static void options_default(struct rpc_server_options *o)
 	DEFAULT(record_ns, 30 * NS_PER_S);
 	DEFAULT(stall_ns, NS_PER_S);
 	DEFAULT(dup_age_ns, 120 * NS_PER_S);
-	DEFAULT(dup_bytes_max, 16u << 20);
+	DEFAULT(dup_bytes_max, 8u << 20);
 #undef DEFAULT
 	if (o->nr_pollers > o->nr_workers / 2)
 		o->nr_pollers = max_of(o->nr_workers / 2, 1u);

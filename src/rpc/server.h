@@ -32,7 +32,7 @@ struct rpc_server_options {
 	uint64_t stall_ns; /* 0: 1 s without progress while others wait for
 			    * memory */
 	uint64_t dup_age_ns; /* 0: 120 s in the reply cache */
-	uint64_t dup_bytes_max; /* 0: 16 MiB of reply cache */
+	uint64_t dup_bytes_max; /* 0: 8 MiB of reply cache */
 };
 
 struct rpc_server;

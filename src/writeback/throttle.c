@@ -322,12 +322,24 @@ static void wait_for_eviction(struct mapping *m)
 	}
 }
 
+/* Whether wait_for_edges() would sleep: who may not is as far ahead. */
+static bool has_to_wait(struct mapping *m, int64_t off)
+{
+	struct tr_cache *c = m->cache;
+
+	if (throttle_over_edges(c))
+		return true;
+	return !may_go_on(m, off) &&
+	       counter_sum(&c->count[COUNT_EDGES_COMPLETED]) >=
+		       atomic_load(&c->throttle->edges_hope);
+}
+
 static int wait_for_edges(struct mapping *m, int64_t off, bool nowait)
 {
 	struct tr_cache *c = m->cache;
 
 	if (nowait)
-		return throttle_over_edges(c) ? -EAGAIN : 0;
+		return has_to_wait(m, off) ? -EAGAIN : 0;
 	atomic_fetch_add(&c->throttle->waiting_edges, 1);
 	wait_for_neighbours(m, off);
 	wait_for_eviction(m);
