@@ -119,8 +119,8 @@ static bool more(struct tr_file *io, int64_t off)
 	return off < a.size;
 }
 
-int io_read(const struct fs_request *r, struct fs_file *f, struct fs_read *rd,
-	    bool nowait)
+static int read_once(const struct fs_request *r, struct fs_file *f,
+		     struct fs_read *rd, bool nowait)
 {
 	struct tr_file *io;
 	ssize_t n;
@@ -148,9 +148,26 @@ int io_read(const struct fs_request *r, struct fs_file *f, struct fs_read *rd,
 	rd->after_valid = !attr_get(f, r->export, &rd->after);
 	rd->eof = rd->after_valid ? rd->off + n >= rd->after.size
 				  : rd->len < rd->count;
+	/* The file grew since: nothing, and no end, is an error to clients. */
+	if (!n && rd->count && !rd->eof)
+		return -EAGAIN;
 	atomic_fetch_add(&r->export->bytes_read, rd->len);
 	TRACE_IO(nfsd_read_done, rd->off, rd->len);
 	return 0;
+}
+
+/* A file that grows and shrinks all the time is read again so often; then the
+ * client is told to come again. */
+#define READ_TRIES 8
+
+int io_read(const struct fs_request *r, struct fs_file *f, struct fs_read *rd,
+	    bool nowait)
+{
+	int i, ret = -EAGAIN;
+
+	for (i = 0; i < (nowait ? 1 : READ_TRIES) && ret == -EAGAIN; i++)
+		ret = read_once(r, f, rd, nowait);
+	return ret;
 }
 
 /* ---- writing ---- */
