@@ -385,6 +385,10 @@ class Served:
         self.options = list(options)
         self.cache = cache
         self.env = dict(os.environ, **(env or {}))
+        # Of a server with sanitizers: freed memory goes, preloading is meant.
+        self.env['ASAN_OPTIONS'] = (os.environ.get('ASAN_OPTIONS', '') +
+                                    ':quarantine_size_mb=1'
+                                    ':verify_asan_link_order=0')
         self.work = tempfile.mkdtemp(prefix='tailrace-e2e.', dir='/var/tmp')
         os.chmod(self.work, 0o755)
         self.dir = directory or os.path.join(self.work, 'data')
@@ -485,8 +489,7 @@ class FailIo:
         os.truncate(fd, 4096)
         self.page = mmap.mmap(fd, 4096)
         os.close(fd)
-        self.env = {'LD_PRELOAD': library, 'TAILRACE_FAILIO': self.path,
-                    'ASAN_OPTIONS': 'verify_asan_link_order=0'}
+        self.env = {'LD_PRELOAD': library, 'TAILRACE_FAILIO': self.path}
         atexit.register(os.unlink, self.path)
 
     def _words(self, kind):
