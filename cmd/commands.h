@@ -7,6 +7,11 @@
 #define TAILRACE_COMMANDS_H
 
 int command_bench(int argc, char **argv);
+int command_get(int argc, char **argv);
 int command_serve(int argc, char **argv);
+int command_set(int argc, char **argv);
+int command_stat(int argc, char **argv);
+int command_top(int argc, char **argv);
+int command_trace(int argc, char **argv);
 
 #endif

@@ -20,7 +20,12 @@ struct command {
 /* One line a subcommand, so that branches merge. */
 static const struct command commands[] = {
 	{ "bench", "measure against this machine's kernel", command_bench },
+	{ "get", "show parameters of a running server", command_get },
 	{ "serve", "serve directories over NFS", command_serve },
+	{ "set", "set a parameter of a running server", command_set },
+	{ "stat", "show what a running server counts", command_stat },
+	{ "top", "watch a running server", command_top },
+	{ "trace", "show what a running server does", command_trace },
 };
 
 static void print_help(void)

@@ -93,6 +93,11 @@ static void print_choices(FILE *f, const char *const *choices)
 		fprintf(f, "%s%s", i ? ", " : "", choices[i]);
 }
 
+static bool is_word(const struct option_row *row)
+{
+	return row->type == OPTION_WORD || row->type == OPTION_WORDS;
+}
+
 void options_help(const struct option_usage *usage)
 {
 	char left[48];
@@ -103,7 +108,7 @@ void options_help(const struct option_usage *usage)
 	for (int i = 0; i < usage->nr_rows; i++) {
 		const struct option_row *row = &usage->rows[i];
 
-		if (row->type == OPTION_WORD) {
+		if (is_word(row)) {
 			printf("  %-26s%s\n", row->name, row->help);
 			continue;
 		}
@@ -166,12 +171,19 @@ static int store_number(const struct option_usage *usage,
 	return 0;
 }
 
+static int store_list(struct option_list *list, const char *value)
+{
+	if (list->nr == OPTION_LIST_MAX)
+		return -ENOSPC;
+	list->values[list->nr++] = value;
+	return 0;
+}
+
 static int store_value(const struct option_usage *usage,
 		       const struct option_row *row, const char *value,
 		       void *out)
 {
 	void *field = (char *)out + row->field;
-	struct option_list *list = field;
 
 	switch (row->type) {
 	case OPTION_FLAG:
@@ -194,10 +206,9 @@ static int store_value(const struct option_usage *usage,
 		*(const char **)field = value;
 		return 0;
 	case OPTION_LIST:
-		if (list->nr == OPTION_LIST_MAX)
-			return wrong_value(usage, row, value);
-		list->values[list->nr++] = value;
-		return 0;
+	case OPTION_WORDS:
+		return store_list(field, value) ? wrong_value(usage, row, value)
+						: 0;
 	}
 	return -EINVAL;
 }
@@ -213,7 +224,7 @@ static const struct option_row *find_row(const struct option_usage *usage,
 	for (int i = 0; i < usage->nr_rows; i++) {
 		const struct option_row *row = &usage->rows[i];
 
-		if (row->type == OPTION_WORD)
+		if (is_word(row))
 			continue;
 		if (word[1] == '-') {
 			if (strlen(row->name) != len - 2 ||
@@ -246,6 +257,8 @@ static bool take_word(const struct option_usage *usage, const char *word,
 		const struct option_row *row = &usage->rows[i];
 		const char **field = (void *)((char *)out + row->field);
 
+		if (row->type == OPTION_WORDS)
+			return !store_list((void *)field, word);
 		if (row->type != OPTION_WORD || *field)
 			continue;
 		*field = word;

@@ -31,6 +31,7 @@ enum option_type {
 	OPTION_STRING, /* const char * */
 	OPTION_LIST, /* struct option_list; may be repeated */
 	OPTION_WORD, /* const char *, once: a word that is no option */
+	OPTION_WORDS, /* struct option_list: all further ones */
 };
 
 /* More --set than there are parameters serve nobody. */

@@ -27,7 +27,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/commands.h"
+#include "cmd/notify.h"
 #include "cmd/serve_config.h"
+#include "ctl/param.h"
+#include "ctl/server.h"
 #include "fs/exports.h"
 #include "fs/server.h"
 #include "nfs/nfs.h"
@@ -54,6 +57,7 @@ struct serve {
 	struct fs_server *fs;
 	struct nfs *nfs;
 	struct rpc_server *rpc;
+	struct ctl *ctl; /* NULL: no place for its socket */
 	uint16_t port, mount_port;
 	char address[64]; /* the first that is listened to */
 	bool ipv6; /* listened to as well */
@@ -212,10 +216,8 @@ static void reload(struct serve *s)
 static int set_parameter(struct serve *s, const char *word)
 {
 	const char *equals = strchr(word, '=');
+	char error[PARAM_ERROR_MAX];
 	char name[64];
-	unsigned changed;
-	uint64_t number;
-	int knob, value, ret;
 
 	if (!equals || (size_t)(equals - word) >= sizeof(name)) {
 		complain("--set: '%s' is not NAME=VALUE", word);
@@ -223,31 +225,10 @@ static int set_parameter(struct serve *s, const char *word)
 	}
 	memcpy(name, word, (size_t)(equals - word));
 	name[equals - word] = 0;
-	knob = io_knob_find(name);
-	if (knob >= 0) {
-		ret = io_knob_parse(knob, equals + 1, false, &value);
-		if (!ret)
-			ret = io_knob_set(&s->fs->knobs, NULL, knob, value,
-					  &changed);
-		if (ret)
-			complain("--set: %s is %s, not '%s'", name,
-				 io_knob_allowed(knob), equals + 1);
-		return ret ? EXIT_USAGE : EXIT_DONE;
-	}
-	ret = parse_size(equals + 1, &number);
-	if (!ret)
-		ret = number > INT64_MAX
-			      ? -EINVAL
-			      : tr_cache_set(s->cache, name, (int64_t)number);
-	if (ret == -ENOENT)
-		complain("--set: no parameter '%s': see "
-			 "tailrace-parameters(7)",
-			 name);
-	else if (ret)
-		complain("--set: '%s' is out of range for %s: see "
-			 "tailrace-parameters(7)",
-			 equals + 1, name);
-	return ret ? EXIT_USAGE : EXIT_DONE;
+	if (!param_set(s->fs, NULL, name, equals + 1, NULL, error))
+		return EXIT_DONE;
+	complain("--set: %s", error);
+	return EXIT_USAGE;
 }
 
 static int set_all(struct serve *s)
@@ -408,6 +389,25 @@ static void untell_rpcbind(const struct serve *s)
 	(void)!rpc_bind_unset(MOUNT_PROGRAM, 3, s->ipv6);
 }
 
+/* ---- the control socket ---- */
+
+/* A socket that was asked for must be had; no default place is no reason not to
+ * serve. */
+static int create_control(struct serve *s)
+{
+	struct ctl_env env = { .fs = s->fs,
+			       .rpc = s->rpc,
+			       .version = TAILRACE_VERSION };
+	const char *path = s->options.control;
+	int ret = ctl_create(&env, path, &s->ctl);
+
+	if (ret && path)
+		complain("control socket %s: %s", path, strerror(-ret));
+	else if (ret)
+		log_line(LOG_NOTICE, "no control socket: %s", strerror(-ret));
+	return ret && path ? EXIT_FAILED : EXIT_DONE;
+}
+
 /* ---- the server ---- */
 
 static int create_cache(struct serve *s)
@@ -482,7 +482,7 @@ static int start(struct serve *s)
 		complain("%s", strerror(-ret));
 	else
 		tell_rpcbind(s);
-	return ret ? EXIT_FAILED : EXIT_DONE;
+	return ret ? EXIT_FAILED : create_control(s);
 }
 
 static int finish(struct serve *s)
@@ -490,6 +490,8 @@ static int finish(struct serve *s)
 	int ret = 0;
 
 	untell_rpcbind(s);
+	if (s->ctl)
+		ctl_destroy(s->ctl);
 	if (s->rpc) {
 		rpc_server_stop(s->rpc, DRAIN_NS);
 		rpc_server_destroy(s->rpc);
@@ -514,7 +516,8 @@ static void announce(const struct serve *s)
 	printf("to mount it: mount -t nfs -o vers=3,nolock,port=%u,"
 	       "mountport=%u %s:/export /mnt\n",
 	       s->port, s->mount_port, at);
-	printf("ready: nfs %s:%u mount %u\n", at, s->port, s->mount_port);
+	printf("ready: nfs %s:%u mount %u%s%s\n", at, s->port, s->mount_port,
+	       s->ctl ? " control " : "", s->ctl ? ctl_path(s->ctl) : "");
 	fflush(stdout);
 }
 
@@ -557,7 +560,9 @@ int command_serve(int argc, char **argv)
 		announce(&s);
 		if (s.options.daemon)
 			detach(&s);
+		notify_manager("READY=1");
 		run(&s);
+		notify_manager("STOPPING=1");
 	}
 	done = finish(&s);
 	return status ? status : done;

@@ -19,6 +19,7 @@ struct serve_options {
 	int io; /* enum tr_engine */
 	const char *state;
 	bool daemon;
+	const char *control; /* path of the control socket; NULL: default */
 	struct option_list set; /* NAME=VALUE */
 };
 
