@@ -19,10 +19,6 @@
 #define WRITE_FLAGS                                                            \
 	(TR_DONTCACHE | TR_DIRECT | TR_DSYNC | TR_SYNC | TR_NOWAIT | TR_APPEND)
 
-/* Files whose last opening ended keep their store's file open, for what is
- * still cached, up to this many. */
-#define IDLE_MAX 1024
-
 /* ---- opening and closing ---- */
 
 static struct tr_file *get_file(struct tr_cache *c)
@@ -130,7 +126,7 @@ static struct mapping *surplus(struct tr_cache *c)
 	struct mapping *m = NULL;
 
 	mutex_lock(&c->lock);
-	if (c->nr_idle > IDLE_MAX) {
+	if (c->nr_idle > c->idle_max) {
 		m = cds_list_first_entry(&c->idle, struct mapping, idle);
 		mapping_get(m);
 		/* Not again, if it cannot be let go now. */

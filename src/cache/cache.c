@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* The default size: a quarter of memory, at most this. */
@@ -163,6 +164,20 @@ static void free_parts(struct tr_cache *c)
 	free_counters(c, CACHE_COUNTS);
 }
 
+/* Files whose last opening ended keep their store's file open, for what is still
+ * cached: so many, but with two descriptors each no more than a quarter of
+ * those that the process may have. */
+#define IDLE_MAX 1024
+
+static uint64_t default_idle(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return IDLE_MAX;
+	return min_of((uint64_t)r.rlim_cur / 8, (uint64_t)IDLE_MAX);
+}
+
 int tr_cache_create(const struct tr_cache_options *options,
 		    struct tr_cache **out)
 {
@@ -182,6 +197,7 @@ int tr_cache_create(const struct tr_cache_options *options,
 		return -ENOMEM;
 	c->size = o.size;
 	c->no_flushers = o.no_flushers;
+	c->idle_max = default_idle();
 	init_lists(c);
 	default_parameters(c);
 	err = make_parts(c);

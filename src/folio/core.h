@@ -94,6 +94,7 @@ struct tr_cache {
 	struct cds_list_head idle GUARDED(lock); /* mappings not open, oldest
 						  * first */
 	uint64_t nr_idle GUARDED(lock);
+	uint64_t idle_max; /* (C) */
 	uint64_t nr_open GUARDED(lock); /* tr_file of all mappings */
 	struct cds_list_head bdis GUARDED(lock);
 	struct cds_list_head wbs GUARDED(lock);
