@@ -33,6 +33,21 @@ static bool later(struct timespec a, struct timespec b)
 				    : a.tv_nsec > b.tv_nsec;
 }
 
+static struct timespec latest(struct timespec a, struct timespec b)
+{
+	return later(a, b) ? a : b;
+}
+
+/* The shortest time later. */
+static struct timespec after(struct timespec t)
+{
+	if (++t.tv_nsec == (long)NS_PER_S) {
+		t.tv_nsec = 0;
+		t.tv_sec++;
+	}
+	return t;
+}
+
 static void view_of(const struct stat *st, struct file_view *v)
 {
 	v->size = st->st_size;
@@ -118,6 +133,9 @@ static bool foreign_change(struct fs_file *f, struct tr_file *io,
 		foreign = now.size != f->host.size ||
 			  !same_time(now.mtime, f->host.mtime) ||
 			  !same_time(now.ctime, f->host.ctime);
+	/* The host's clock for files is coarse and may be behind ours. */
+	if (foreign && f->own)
+		f->ctime_min = after(f->view.ctime);
 	if (foreign)
 		f->own = false;
 	f->host = now;
@@ -167,6 +185,8 @@ int attr_get(struct fs_file *f, const struct fs_export *x, struct fs_attr *out)
 	mutex_lock(&f->lock);
 	if (f->own)
 		overlay(&f->view, out);
+	else
+		out->ctime = latest(out->ctime, f->ctime_min);
 	mutex_unlock(&f->lock);
 	return 0;
 }
@@ -184,6 +204,7 @@ int attr_write_start(struct fs_file *f)
 	mutex_lock(&f->lock);
 	if (!own && !f->own) {
 		view_of(&st, &f->view);
+		f->view.ctime = latest(f->view.ctime, f->ctime_min);
 		f->own = true;
 	}
 	mutex_unlock(&f->lock);
@@ -202,13 +223,7 @@ static struct timespec next_time(struct timespec last)
 {
 	struct timespec now = clock_real();
 
-	if (later(now, last))
-		return now;
-	if (++last.tv_nsec == (long)NS_PER_S) {
-		last.tv_nsec = 0;
-		last.tv_sec++;
-	}
-	return last;
+	return later(now, last) ? now : after(last);
 }
 
 void attr_wrote(struct fs_file *f, struct tr_file *io, struct fs_before *before,
@@ -248,7 +263,14 @@ void attr_write_failed(struct fs_file *f, struct tr_file *io)
 void attr_change_start(struct fs_file *f)
 {
 	mutex_lock(&f->lock);
-	f->changing = true;
+	f->changing++;
+	mutex_unlock(&f->lock);
+}
+
+void attr_change_end(struct fs_file *f)
+{
+	mutex_lock(&f->lock);
+	f->changing--;
 	mutex_unlock(&f->lock);
 }
 
@@ -266,18 +288,12 @@ void attr_follow_host(struct fs_file *f, struct tr_file *io, bool mtime_set)
 {
 	struct fileio_facts now = { 0 };
 	struct stat st;
-	int ret;
 
 	if (io)
 		fileio_facts(io, &now);
-
-	ret = fstat(f->fd, &st);
-	mutex_lock(&f->lock);
-	f->changing = false;
-	if (ret) {
-		mutex_unlock(&f->lock);
+	if (fstat(f->fd, &st))
 		return;
-	}
+	mutex_lock(&f->lock);
 	if (mtime_set || atomic_load(&f->writers) || !differs(f, &st)) {
 		view_of(&st, &f->host);
 		f->host_known = true;

@@ -59,12 +59,13 @@ void attr_wrote(struct fs_file *f, struct tr_file *io, struct fs_before *before,
 /* A write failed; what it did before that is shown all the same. */
 void attr_write_failed(struct fs_file *f, struct tr_file *io);
 
-/* Before such a change, by who is busy with the file and has just asked for its
- * attributes: until attr_follow_host() no difference is somebody else's. */
+/* Around a change of the host's attributes other than by writing data: between
+ * the two no difference is taken for somebody else's. */
 void attr_change_start(struct fs_file *f);
+void attr_change_end(struct fs_file *f);
 
 /*
- * We changed the file on the host other than by writing data: the view follows,
+ * What was changed since attr_change_start() was changed by us: the view follows,
  * mtime only if that was set, size if io, its opening, is given.
  */
 void attr_follow_host(struct fs_file *f, struct tr_file *io, bool mtime_set);

@@ -48,7 +48,7 @@ struct fs_file {
 	struct waitq changed; /* busy, io_users or io_switching changed */
 	/* Whoever changes names in the directory or attributes of the file. */
 	bool busy; /* (L) */
-	bool changing; /* (L) who is busy changes the host's attributes */
+	unsigned changing; /* (L) who changes the host's attributes now */
 
 	/* ---- the opening in the cache: fileio.c ---- */
 	struct tr_file *io; /* (L) NULL: not open */
@@ -61,6 +61,7 @@ struct fs_file {
 	/* ---- attributes: attr.c ---- */
 	bool own; /* (L) view answers for the host */
 	struct file_view view; /* (L) */
+	struct timespec ctime_min; /* (L) later than any shown of a lost view */
 	struct file_view host; /* (L) the host's after our last device write */
 	bool host_known; /* (L) */
 	atomic_bool wrote; /* (A) written since host was recorded */

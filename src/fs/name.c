@@ -184,28 +184,36 @@ static int change_sync(const struct fs_request *r, struct fs_file *dir)
 	return r->options.sync ? file_sync_host(dir) : 0;
 }
 
-/* A file in the table that a name stands for now; NULL if it is not there. */
-static struct fs_file *find_known(const struct fs_request *r,
-				  struct fs_file *dir, const char *name)
+/* A file in the table that a name stands for now and whose name is about to be
+ * changed; NULL if it is not there. */
+static struct fs_file *known_start(const struct fs_request *r,
+				   struct fs_file *dir, const char *name)
 {
 	struct fs_handle h;
 
+	struct fs_file *f;
+
 	if (fs_export_handle(r->export, dir->fd, name, dir->ino, name, &h))
 		return NULL;
-	return file_find(r->fs, r->export->volume, &h);
+	f = file_find(r->fs, r->export->volume, &h);
+	if (f)
+		attr_change_start(f);
+	return f;
 }
 
-/* The file lost a name or changed it. Gives the reference back. */
-static void follow(struct fs_file *f)
+/* The file lost a name or changed it, if changed is set. Gives the reference
+ * back. */
+static void known_end(struct fs_file *f, bool changed)
 {
 	struct stat st;
 
 	if (!f)
 		return;
-	if (!fstat(f->fd, &st) && !st.st_nlink)
+	if (changed && !fstat(f->fd, &st) && !st.st_nlink)
 		fileio_cancel(f);
-	else
+	else if (changed)
 		attr_follow_host(f, NULL, false);
+	attr_change_end(f);
 	file_put(f);
 }
 
@@ -360,7 +368,7 @@ int name_remove(const struct fs_request *r, struct fs_file *dir,
 		return ret;
 	file_busy_start(dir);
 	change_start(r, dir, wcc);
-	victim = find_known(r, dir, name);
+	victim = known_start(r, dir, name);
 	ret = identity_enter(&r->cred);
 	if (!ret) {
 		ret = unlinkat(dir->fd, name, directory ? AT_REMOVEDIR : 0)
@@ -370,10 +378,7 @@ int name_remove(const struct fs_request *r, struct fs_file *dir,
 	}
 	change_end(r, dir, wcc);
 	file_busy_end(dir);
-	if (ret && victim)
-		file_put(victim);
-	else
-		follow(victim);
+	known_end(victim, !ret);
 	return ret ? ret : change_sync(r, dir);
 }
 
@@ -397,8 +402,8 @@ int name_rename(const struct fs_request *r, struct fs_file *from,
 	file_busy_start2(from, to);
 	change_start(r, from, from_wcc);
 	change_start(r, to, to_wcc);
-	moved = find_known(r, from, from_name);
-	victim = find_known(r, to, to_name);
+	moved = known_start(r, from, from_name);
+	victim = known_start(r, to, to_name);
 	ret = identity_enter(&r->cred);
 	if (!ret) {
 		ret = renameat(from->fd, from_name, to->fd, to_name) ? -errno
@@ -408,8 +413,8 @@ int name_rename(const struct fs_request *r, struct fs_file *from,
 	change_end(r, from, from_wcc);
 	change_end(r, to, to_wcc);
 	file_busy_end2(from, to);
-	follow(moved);
-	follow(victim);
+	known_end(moved, !ret);
+	known_end(victim, !ret);
 	if (ret)
 		return ret;
 	/* Where handles are paths, theirs is another now. */
@@ -438,6 +443,7 @@ int name_link(const struct fs_request *r, struct fs_file *f,
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
 	file_busy_start2(f, dir);
 	change_start(r, dir, wcc);
+	attr_change_start(f);
 	ret = identity_enter(&r->cred);
 	if (!ret) {
 		ret = linkat(AT_FDCWD, path, dir->fd, name, AT_SYMLINK_FOLLOW)
@@ -447,6 +453,7 @@ int name_link(const struct fs_request *r, struct fs_file *f,
 	}
 	if (!ret)
 		attr_follow_host(f, NULL, false);
+	attr_change_end(f);
 	change_end(r, dir, wcc);
 	file_busy_end2(f, dir);
 	return ret ? ret : change_sync(r, dir);

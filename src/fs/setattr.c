@@ -174,6 +174,7 @@ int setattr_change(const struct fs_request *r, struct fs_file *f,
 		attr_change_start(f);
 		ret = apply(r, f, s);
 		settled = settle(r, f, s);
+		attr_change_end(f);
 		ret = ret ? ret : settled;
 	}
 	wcc->after_valid = !attr_get(f, r->export, &wcc->after);
