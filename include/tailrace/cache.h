@@ -292,9 +292,10 @@ int tr_invalidate(struct tr_file *file, int64_t off, int64_t len);
 
 /*
  * Pins the page of off in the cache, read in and up to date, and returns its
- * memory: *addr is the byte at off, *len how many bytes follow in the folio.
- * The application may load and store there until tr_unmap(); after storing,
- * and before tr_unmap(), it calls tr_map_dirty(), which takes no folio lock.
+ * memory: *addr is the byte at off, *len how many bytes follow in the folio
+ * before end of file; what lies beyond is not the application's. It may load and
+ * store there until tr_unmap(); after storing, and before tr_unmap(), it calls
+ * tr_map_dirty(), which takes no folio lock.
  * -ENXIO: off is at or beyond end of file; -EIO: the read failed; -ENOMEM.
  */
 struct tr_map;

@@ -111,6 +111,7 @@ int tr_file_open(struct tr_cache *c, struct tr_store *store, const char *name,
 	err = cache_file_open(c, store, sf, flags, &f);
 	if (err)
 		return err;
+	atomic_store(&f->m->sets_mtime, true);
 	if (flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY)
 		err = cache_truncate(f->m, 0);
 	if (err)
@@ -175,8 +176,10 @@ int tr_file_close(struct tr_file *f)
 	if (!atomic_compare_exchange_strong(&f->open, &open, 0))
 		return -EBADF;
 	m = f->m;
-	if (!mapping_close(m))
+	if (!mapping_close(m)) {
 		err = flush_edges_of(m);
+		mapping_settle_mtime(m);
+	}
 	err = told_error(f) ?: err;
 	mapping_put(m);
 	shed_idle(f->cache);

@@ -75,8 +75,9 @@ int cache_map(struct mapping *m, int64_t off, struct tr_map **out)
 void *cache_map_addr(struct tr_map *map, int64_t off, size_t *len)
 {
 	size_t at = off - (map->f->idx << PAGE_SHIFT);
+	int64_t left = max_of(mapping_size(map->m) - off, 0l);
 
-	*len = folio_len(map->f) - at;
+	*len = min_of(folio_len(map->f) - at, (uint64_t)left);
 	return (char *)folio_data(map->f) + at;
 }
 

@@ -113,6 +113,8 @@ static void lead(struct mapping *m)
 	start = clock_ns();
 	errors = atomic_load(&m->nr_errors);
 	err = writeout_wait(m, g.range, g.nr);
+	if (g.meta)
+		mapping_settle_mtime(m);
 	err = device_sync(m, g.meta) ?: err;
 	/* By number: an error like one that nobody was told of changes
 	 * nothing else. */

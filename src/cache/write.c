@@ -200,8 +200,16 @@ static int prepare(struct part *p, bool partial, bool *edge)
 	int err;
 
 	*edge = false;
-	if (uncached && partial && f->order > m->min_order && folio_split(f))
-		return 1;
+	if (uncached && partial && f->order > m->min_order) {
+		if (folio_test(f, FOLIO_WRITEBACK) && !(p->flags & TR_NOWAIT)) {
+			folio_unlock(f);
+			folio_wait(f, FOLIO_WRITEBACK);
+			folio_lock(f);
+			return 1;
+		}
+		if (folio_split(f))
+			return 1;
+	}
 	if (uncached && (partial || f->edge))
 		err = prepare_edge(p, edge);
 	else if (uncached)

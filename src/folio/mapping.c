@@ -393,6 +393,19 @@ void mapping_touch(struct mapping *m)
 			      memory_order_relaxed);
 }
 
+void mapping_settle_mtime(struct mapping *m)
+{
+	const struct tr_store_ops *ops = m->bdi->store->ops;
+	int64_t ns = atomic_load(&m->mtime_ns);
+	struct timespec at = { ns / (int64_t)NS_PER_S, ns % (int64_t)NS_PER_S };
+
+	if (!atomic_load(&m->sets_mtime) || !ops->set_mtime || !ns ||
+	    ns == atomic_load(&m->mtime_set))
+		return;
+	if (!ops->set_mtime(m->sf, at))
+		atomic_store(&m->mtime_set, ns);
+}
+
 static uint64_t tagged_pages(struct mapping *m, enum index_tag tag)
 	REQUIRES(m->index_lock)
 {

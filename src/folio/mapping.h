@@ -95,6 +95,9 @@ struct mapping {
 	atomic_ulong nr_errors; /* (A) err_set() calls */
 	atomic_ulong loss; /* loss generation */
 	_Atomic int64_t mtime_ns; /* (A) of the last accepted write; 0: none */
+	_Atomic int64_t mtime_set; /* (A) what the store was told of it */
+	/* (A) The cache tells it; a front end with times of its own does. */
+	atomic_bool sets_mtime;
 	struct sync_state sync;
 };
 
@@ -147,6 +150,10 @@ void prepare_wait(struct mapping *m);
 
 /* A write was accepted: its time is the file's mtime from now on. */
 void mapping_touch(struct mapping *m);
+
+/* Tells the store the time of the last accepted write, if that is the cache's to
+ * do: device writes and sizes set ahead of them move or leave it. */
+void mapping_settle_mtime(struct mapping *m);
 
 /* Dirty pages: a walk of the tags. */
 uint64_t mapping_dirty_pages(struct mapping *m);

@@ -119,6 +119,8 @@ static long pass_runs(struct flusher *fl, enum wb_reason reason, long nr,
 		n = write_file(fl, m, reason,
 			       min_of(nr - done, (long)SLICE_PAGES), min_run);
 		done += n;
+		if (n)
+			mapping_settle_mtime(m);
 		wb_give_back(m, n >= SLICE_PAGES);
 		if (n)
 			wb_queue_io(wb, older_than);

@@ -18,9 +18,9 @@ int flusher_start(struct wb *wb) MUST_CHECK;
 void flusher_stop(struct wb *wb);
 
 /*
- * Writes and ends the incomplete edges of a mapping, for its last close:
- * nothing but edges is written. Returns the first error of a fill; write
- * errors are on the mapping.
+ * Ends the incomplete edges of a mapping, for its last close, and writes out
+ * the file if it had any. Returns the first error of a fill; write errors are on
+ * the mapping.
  */
 int flush_edges_of(struct mapping *m);
 

@@ -430,7 +430,10 @@ static void caches_end_on_dead_devices(void **state)
 		rig_write(r.file, 1 << 20, 1 << 20, 2, 0);
 		for (int i = 0; i < 20; i++)
 			rig_write(r.file, 100, i * 8192 + 50, 2, TR_DONTCACHE);
-		assert_true(tr_file_close(r.file) < 0);
+		/* Not the close: a page that was still to be dropped when its
+		 * edge came is no edge, and nothing is written then. */
+		assert_true(tr_fsync(r.file) < 0);
+		(void)tr_file_close(r.file);
 		r.file = NULL;
 		rig_fini(&r);
 	}
