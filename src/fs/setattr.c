@@ -47,6 +47,8 @@ static int set_size(const struct fs_request *r, struct fs_file *f, int64_t size)
 	struct tr_file *io;
 	int ret;
 
+	if (size < 0)
+		return -EFBIG;
 	ret = fileio_start(f, true, &io);
 	if (ret)
 		return ret;

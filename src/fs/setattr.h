@@ -13,7 +13,7 @@ struct fs_sattr {
 	bool set_mode, set_uid, set_gid, set_size;
 	mode_t mode;
 	uint32_t uid, gid;
-	int64_t size;
+	int64_t size; /* negative: larger than any file */
 	enum time_how atime_how, mtime_how;
 	struct timespec atime, mtime;
 };

@@ -71,9 +71,8 @@ void nfs3_sattr_of(const struct nfs3_sattr *in, struct fs_sattr *out)
 		.mode = in->mode.value & 07777,
 		.uid = in->uid.value,
 		.gid = in->gid.value,
-		/* What no file can have becomes what the cache refuses. */
-		.size = in->size.value > INT64_MAX ? INT64_MAX
-						   : (int64_t)in->size.value,
+		/* What no file can have is negative: FBIG. */
+		.size = (int64_t)in->size.value,
 	};
 	set_time(&in->atime, &out->atime_how, &out->atime);
 	set_time(&in->mtime, &out->mtime_how, &out->mtime);
