@@ -147,36 +147,6 @@ def test_one_failure():
 
 # ---- durability of names ----
 
-def small_device(fs, size):
-    """A device of its own: (where it is mounted, its image, end())."""
-    if os.geteuid():
-        raise Skip('not root')
-    if not shutil.which('mkfs.' + fs):
-        raise Skip(f'no mkfs.{fs}')
-    name = f'nfs3-{fs}-{os.getpid()}'
-    place = ['--name', name, '--dir', '/var/tmp/tailrace-e2e-device']
-    up = subprocess.run([DEVICE, 'up', '--fs', fs, '--size', size] + place,
-                        capture_output=True, text=True, check=False)
-    if up.returncode:
-        raise Skip('no device: ' + up.stderr.strip())
-    words = dict(w.split('=', 1) for w in up.stdout.split())
-
-    def down():
-        return not subprocess.run([DEVICE, 'down', '--purge'] + place,
-                                  capture_output=True,
-                                  check=False).returncode
-
-    def end():
-        # The kernel lets go of a ring's files after the process has ended.
-        until(down, 'the device to be let go')
-        try:
-            os.rmdir(place[3])
-        except OSError:
-            pass
-    os.chmod(words['MNT'], 0o755)
-    return words['MNT'], words['IMG'], end
-
-
 def look_at_copy(image, look):
     """Calls look(directory) on what a crash now would leave."""
     work = tempfile.mkdtemp(prefix='tailrace-e2e.', dir='/var/tmp')
@@ -195,7 +165,7 @@ def look_at_copy(image, look):
 
 
 def crash(fs, size):
-    mnt, image, end = small_device(fs, size)
+    mnt, image, end = small_device(DEVICE, fs, size)
     try:
         with Served(TAILRACE, directory=mnt,
                     export='rw,no_root_squash') as served:
@@ -254,7 +224,7 @@ def test_crash_xfs():
 # ---- a full disk ----
 
 def full(fs, size, mode):
-    mnt, _, end = small_device(fs, size)
+    mnt, _, end = small_device(DEVICE, fs, size)
     try:
         with Served(TAILRACE, '--set', f'io_cache_write={mode}', directory=mnt,
                     export='rw,no_root_squash') as served:

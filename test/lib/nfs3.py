@@ -380,7 +380,7 @@ class Served:
     """A directory of its own, served on ports of the kernel's choice."""
 
     def __init__(self, tailrace, *options, directory=None, export='rw',
-                 cache='64M', env=None):
+                 cache='64M', env=None, user=None):
         self.tailrace = tailrace
         self.options = list(options)
         self.cache = cache
@@ -393,6 +393,11 @@ class Served:
         os.chmod(self.work, 0o755)
         self.dir = directory or os.path.join(self.work, 'data')
         os.makedirs(self.dir, exist_ok=True)
+        # Not root: handles are of the server's own making then.
+        self.user = user
+        if user:
+            for path in (self.work, self.dir):
+                os.chown(path, user, user)
         self.exports = os.path.join(self.work, 'exports')
         with open(self.exports, 'w', encoding='ascii') as f:
             f.write(f'{self.dir} 127.0.0.0/8({export},insecure)\n')
@@ -420,7 +425,8 @@ class Served:
              '127.0.0.1', '--state', os.path.join(self.work, 'state'),
              '--cache', self.cache, '-p', str(self.port), '--mount-port',
              str(self.mount_port)] + self.options,
-            stdout=subprocess.PIPE, text=True, env=self.env)
+            stdout=subprocess.PIPE, text=True, env=self.env, user=self.user,
+            group=self.user, extra_groups=[] if self.user else None)
         for line in self.process.stdout:
             if line.startswith('ready:'):
                 words = line.split()
@@ -521,6 +527,36 @@ def until(condition, what, limit=30):
     while not condition():
         check(time.monotonic() < end, 'waited too long for', what)
         time.sleep(0.002)
+
+
+def small_device(tool, fs, size):
+    """A device made by tools/device: (where it is mounted, its image, end())."""
+    if os.geteuid():
+        raise Skip('not root')
+    if not shutil.which('mkfs.' + fs):
+        raise Skip(f'no mkfs.{fs}')
+    name = f'nfs3-{fs}-{os.getpid()}'
+    place = ['--name', name, '--dir', '/var/tmp/tailrace-e2e-device']
+    up = subprocess.run([tool, 'up', '--fs', fs, '--size', size] + place,
+                        capture_output=True, text=True, check=False)
+    if up.returncode:
+        raise Skip('no device: ' + up.stderr.strip())
+    words = dict(w.split('=', 1) for w in up.stdout.split())
+
+    def down():
+        return not subprocess.run([tool, 'down', '--purge'] + place,
+                                  capture_output=True,
+                                  check=False).returncode
+
+    def end():
+        # The kernel lets go of a ring's files after the process has ended.
+        until(down, 'the device to be let go')
+        try:
+            os.rmdir(place[3])
+        except OSError:
+            pass
+    os.chmod(words['MNT'], 0o755)
+    return words['MNT'], words['IMG'], end
 
 
 def run(names, *args):
