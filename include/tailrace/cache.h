@@ -135,6 +135,7 @@ int tr_cache_get(struct tr_cache *cache, const char *name, int64_t *value);
 	X(direct_fallbacks, "count",                                           \
 	  "direct writes served by the cache, "                                \
 	  "total")                                                             \
+	X(adopted, "pages", "written without a copy, total")                   \
 	X(read_hits, "count", "folio lookups of reads that hit, total")        \
 	X(read_misses, "count", "that missed, total")                          \
 	X(device_reads, "count", "reads sent to stores, total")                \

@@ -5,6 +5,7 @@
  * the functions of cache/io.h.
  */
 #include "base/mem.h"
+#include "cache/gift.h"
 #include "cache/cache.h"
 #include "cache/file.h"
 #include "cache/invalidate.h"
@@ -301,6 +302,7 @@ struct write {
 	struct tr_file *f;
 	struct tr_segment *segments;
 	int nr;
+	struct gift *gift;
 	unsigned flags; /* of the whole */
 	bool inside; /* the gate is held exclusively */
 	unsigned long loss; /* the loss generation before it */
@@ -343,7 +345,7 @@ static int check_write(struct write *w, int64_t off, size_t *total)
 static ssize_t write_segment(struct write *w, struct tr_segment *s, int64_t off,
 			     size_t len)
 {
-	struct iter it = { .iov = s->iov, .nr = s->nr_iov };
+	struct iter it = { .iov = s->iov, .nr = s->nr_iov, .gift = w->gift };
 	unsigned flags = s->flags | (w->flags & TR_NOWAIT);
 	struct mapping *m = w->f->m;
 
@@ -427,10 +429,15 @@ static ssize_t do_write(struct write *w, int64_t off)
 	return done ? end_write(w, off, done) : n;
 }
 
-ssize_t tr_write_segments(struct tr_file *f, struct tr_segment *segments,
-			  int nr, int64_t off, unsigned flags)
+static ssize_t write_segments(struct tr_file *f, struct gift *gift,
+			      struct tr_segment *segments, int nr, int64_t off,
+			      unsigned flags)
 {
-	struct write w = { f, segments, nr, flags, false, 0 };
+	struct write w = { .f = f,
+			   .segments = segments,
+			   .nr = nr,
+			   .gift = gift,
+			   .flags = flags };
 	ssize_t n;
 
 	if (!f || nr < 0 || (nr && !segments) || off < 0 ||
@@ -450,8 +457,15 @@ ssize_t tr_write_segments(struct tr_file *f, struct tr_segment *segments,
 	return n;
 }
 
-ssize_t tr_writev(struct tr_file *f, const struct iovec *iov, int nr,
-		  int64_t off, unsigned flags)
+ssize_t tr_write_segments(struct tr_file *f, struct tr_segment *segments,
+			  int nr, int64_t off, unsigned flags)
+{
+	return write_segments(f, NULL, segments, nr, off, flags);
+}
+
+ssize_t gift_writev(struct tr_file *f, struct gift *gift,
+		    const struct iovec *iov, int nr, int64_t off,
+		    unsigned flags)
 {
 	struct tr_segment s = { .iov = iov,
 				.nr_iov = nr,
@@ -459,8 +473,14 @@ ssize_t tr_writev(struct tr_file *f, const struct iovec *iov, int nr,
 
 	if (flags & ~WRITE_FLAGS || !iov_ok(iov, nr))
 		return -EINVAL;
-	return tr_write_segments(f, &s, 1, off,
-				 flags & ~(TR_DONTCACHE | TR_DIRECT));
+	return write_segments(f, gift, &s, 1, off,
+			      flags & ~(TR_DONTCACHE | TR_DIRECT));
+}
+
+ssize_t tr_writev(struct tr_file *f, const struct iovec *iov, int nr,
+		  int64_t off, unsigned flags)
+{
+	return gift_writev(f, NULL, iov, nr, off, flags);
 }
 
 ssize_t tr_write(struct tr_file *f, const void *buf, size_t len, int64_t off,

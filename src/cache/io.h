@@ -21,6 +21,7 @@ struct iter {
 	const struct iovec *iov;
 	int nr;
 	size_t skip; /* bytes of iov[0] that are done */
+	struct gift *gift; /* of which some of iov is memory, or NULL */
 };
 
 /* What an opening remembers of its reads. */
@@ -35,6 +36,8 @@ void iter_copy_from(struct iter *it, void *to, size_t len);
 void iter_copy_to(struct iter *it, const void *from, size_t len);
 void iter_zero(struct iter *it, size_t len);
 void iter_skip(struct iter *it, size_t len);
+/* Where the next byte is; there must be one. */
+const void *iter_at(struct iter *it);
 size_t iov_total(const struct iovec *iov, int nr);
 
 /* Cached or uncached write: moves it on by what was written. Bytes or -errno.

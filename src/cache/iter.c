@@ -83,6 +83,12 @@ void iter_skip(struct iter *it, size_t len)
 	}
 }
 
+const void *iter_at(struct iter *it)
+{
+	(void)step(it, 0);
+	return (const char *)it->iov->iov_base + it->skip;
+}
+
 size_t iov_total(const struct iovec *iov, int nr)
 {
 	size_t len = 0;

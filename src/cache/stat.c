@@ -185,6 +185,7 @@ void tr_cache_statistics(struct tr_cache *c, struct tr_statistics *out)
 	s.throttled = counter_sum(&c->count[COUNT_THROTTLED]);
 	s.throttled_ns = counter_sum(&c->count[COUNT_THROTTLED_NS]);
 	s.direct_fallbacks = counter_sum(&c->count[COUNT_DIRECT_FALLBACKS]);
+	s.adopted = counter_sum(&c->count[COUNT_ADOPTED]);
 	s.read_hits = counter_sum(&c->count[COUNT_READ_HITS]);
 	s.read_misses = counter_sum(&c->count[COUNT_READ_MISSES]);
 	s.sync_calls = counter_sum(&c->count[COUNT_SYNC_CALLS]);

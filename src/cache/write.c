@@ -14,6 +14,7 @@
  */
 #include "cache/io.h"
 
+#include "cache/gift.h"
 #include "cache/lookup.h"
 #include "folio/blocks.h"
 #include "folio/edge.h"
@@ -221,6 +222,42 @@ static int prepare(struct part *p, bool partial, bool *edge)
 	return err;
 }
 
+/*
+ * Makes the caller's own folio the file's: no copy. Bytes; 0: it cannot be, for
+ * its size, or because something is cached there or the range is closed.
+ */
+static size_t write_gift(struct mapping *m, struct iter *it, int64_t off,
+			 size_t len, unsigned flags)
+{
+	struct folio *f = gift_at(it->gift, iter_at(it));
+	unsigned state = FOLIO_LOCKED | FOLIO_REFERENCED;
+	size_t n = f ? folio_len(f) : 0;
+
+	if (!f || n > len || off & (n - 1) || f->order < m->min_order ||
+	    f->order > m->max_order)
+		return 0;
+	if (flags & TR_DONTCACHE)
+		state |= FOLIO_DROPBEHIND;
+	atomic_store(&f->state, state);
+	/* The gift's reference becomes the index's; a late lookup may hold one
+	 * of what these pages were before. */
+	folio_get(f);
+	if (mapping_insert(m, f, off >> PAGE_SHIFT)) {
+		count_sub(&f->refs, 1);
+		atomic_store(&f->state, 0);
+		return 0;
+	}
+	gift_adopted(it->gift);
+	blocks_set_uptodate(m, f, 0, n);
+	blocks_set_dirty(m, f, 0, n);
+	mapping_raise_size(m, off + (int64_t)n);
+	folio_mark_dirty(f, 0);
+	folio_unlock(f);
+	folio_put(f, m->cache);
+	iter_skip(it, n);
+	return n;
+}
+
 /* Writes into one folio. Bytes, 0 to try again, or -errno. */
 static ssize_t write_part(struct mapping *m, struct iter *it, int64_t off,
 			  size_t len, unsigned flags)
@@ -231,8 +268,14 @@ static ssize_t write_part(struct mapping *m, struct iter *it, int64_t off,
 	size_t span = partial ? min_of(m->unit - in_unit, len)
 			      : align_down(len, m->unit);
 	unsigned get = GET_LOCK | GET_CREAT | GET_STABLE;
+	size_t given;
 	int err;
 
+	if (it->gift && !partial) {
+		given = write_gift(m, it, off, len, flags);
+		if (given)
+			return (ssize_t)given;
+	}
 	if (flags & TR_DONTCACHE)
 		get |= GET_DONTCACHE | (partial ? GET_EDGE : 0);
 	if (flags & TR_NOWAIT)

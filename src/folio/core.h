@@ -57,6 +57,7 @@ enum cache_count {
 	COUNT_THROTTLED,
 	COUNT_THROTTLED_NS,
 	COUNT_DIRECT_FALLBACKS,
+	COUNT_ADOPTED,
 	COUNT_READ_HITS,
 	COUNT_READ_MISSES,
 	COUNT_SYNC_CALLS,
@@ -83,6 +84,7 @@ struct tr_cache {
 	/* Pages, the sums over all wbs: what limits are compared with. */
 	struct counter reclaimable, edge_dirty, writeback, dontcache_dirty;
 	atomic_long peak_dirty; /* (A) pages */
+	atomic_long gift_pages; /* (A) of no file yet: cache/gift.c */
 	struct waitq memory; /* pages were freed or writeback ended */
 	struct waitq pressure; /* the reclaimer sleeps here */
 	struct waitq closed; /* a closed range or a gate was opened */

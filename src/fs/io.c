@@ -257,15 +257,59 @@ static ssize_t write_by_mode(const struct fs_request *r, struct fs_file *f,
 	switch (mode.write) {
 	case IO_WRITE_CACHED:
 		TRACE_IO(nfsd_write_vector, w->off, w->len);
-		return tr_writev(io, w->iov, w->nr_iov, w->off, flags);
+		return gift_writev(io, w->gift, w->iov, w->nr_iov, w->off,
+				   flags);
 	case IO_WRITE_UNCACHED:
 		TRACE_IO(nfsd_write_dontcache, w->off, w->len);
-		return tr_writev(io, w->iov, w->nr_iov, w->off,
-				 flags | TR_DONTCACHE);
+		return gift_writev(io, w->gift, w->iov, w->nr_iov, w->off,
+				   flags | TR_DONTCACHE);
 	default:
 		nr = cut(r, f, io, w, &mode, parts, segments);
 		return tr_write_segments(io, segments, nr, w->off, flags);
 	}
+}
+
+/* What an earlier call has not written of a WRITE. */
+static void skip_written(struct fs_write *w, struct iovec *rest)
+{
+	size_t skip = w->written;
+	int nr = 0;
+
+	for (int i = 0; i < w->nr_iov; i++) {
+		size_t n = min_of(skip, w->iov[i].iov_len);
+
+		skip -= n;
+		if (n < w->iov[i].iov_len)
+			rest[nr++] =
+				(struct iovec){ (char *)w->iov[i].iov_base + n,
+						w->iov[i].iov_len - n };
+	}
+	w->iov = rest;
+	w->nr_iov = nr;
+	w->off += (int64_t)w->written;
+	w->len -= w->written;
+}
+
+/*
+ * Writes what is left, and adds it to what is written; -EAGAIN: with nowait, if
+ * that is not all. What was promised of the first part holds for all.
+ */
+static int write_rest(const struct fs_request *r, struct fs_file *f,
+		      struct tr_file *io, struct fs_write *w, bool nowait)
+{
+	struct iovec rest[FS_IOV_MAX];
+	struct fs_write left = *w;
+	ssize_t n;
+
+	if (w->written)
+		skip_written(&left, rest);
+	n = write_by_mode(r, f, io, &left, nowait);
+	if (n < 0)
+		return (int)n;
+	if (!w->written)
+		w->committed = left.committed;
+	w->written += (size_t)n;
+	return nowait && w->written < w->len ? -EAGAIN : 0;
 }
 
 /* Takes notice of what was lost, or of an error that a sync told: every client
@@ -318,7 +362,6 @@ int io_write(const struct fs_request *r, struct fs_file *f, struct fs_write *w,
 	     bool nowait)
 {
 	struct tr_file *io;
-	ssize_t n = 0;
 	int ret;
 
 	TRACE_IO(nfsd_write_start, w->off, w->len);
@@ -330,27 +373,22 @@ int io_write(const struct fs_request *r, struct fs_file *f, struct fs_write *w,
 		return ret;
 	TRACE_IO(nfsd_write_opened, w->off, w->len);
 	/* Taken before the data is: what is lost from now on changes it. */
-	w->verifier = verifier_now(r, f, io);
+	if (!w->written)
+		w->verifier = verifier_now(r, f, io);
 	ret = attr_write_start(f);
 	if (!ret) {
 		setattr_drop_suid(r, f);
-		n = write_by_mode(r, f, io, w, nowait);
+		ret = write_rest(r, f, io, w, nowait);
 		attr_write_end(f);
-		ret = n < 0 ? (int)n : 0;
 	}
-	/* What was written at once is written again, the same bytes; clients
-	 * are not to see a change between. */
-	if (!ret && nowait && (size_t)n < w->len)
-		ret = -EAGAIN;
-	TRACE_IO(nfsd_write_io_done, w->off, ret ? 0 : n);
+	TRACE_IO(nfsd_write_io_done, w->off, ret ? 0 : w->written);
 	if (!ret) {
-		w->written = (size_t)n;
 		note_writer(r, f, w->committed);
 		w->after_valid = !attr_get(f, r->export, &w->after);
-		if (n)
+		if (w->written)
 			attr_wrote(f, io, &w->before, &w->after);
 		atomic_fetch_add(&r->export->bytes_written, w->written);
-		TRACE_IO(nfsd_write_done, w->off, n);
+		TRACE_IO(nfsd_write_done, w->off, w->written);
 	} else if (ret != -EAGAIN) {
 		note_loss(r, f, io, 0);
 		attr_write_failed(f, io);

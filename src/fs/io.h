@@ -8,6 +8,7 @@
 #ifndef TR_FS_IO_H
 #define TR_FS_IO_H
 
+#include "cache/gift.h"
 #include "cache/loan.h"
 #include "fs/attr.h"
 
@@ -53,8 +54,11 @@ struct fs_write {
 	const struct iovec *iov;
 	int nr_iov;
 	size_t len; /* the sum */
+	struct gift *gift; /* of which some of iov is memory, or NULL */
 	enum fs_stable stable; /* asked for */
-	size_t written; /* out */
+	/* In: 0, or what an earlier call, which was to come again, left here:
+	 * it goes on behind that. Out: of all calls. */
+	size_t written;
 	enum fs_stable committed; /* out: achieved */
 	uint64_t verifier; /* out */
 	struct fs_before before; /* out */

@@ -9,7 +9,9 @@
  *
  * A WRITE's payload is received into page-aligned memory at the same offset
  * within a page as in the file, so that the middle of a direct WRITE is aligned
- * in memory whatever the file offset.
+ * in memory whatever the file offset. Whole pages are private folios, which
+ * become the file's when the WRITE is carried out: all bytes are here then, and
+ * rights were checked.
  *
  * Failure modes: the status and the file's attributes as far as they are known.
  */
@@ -136,36 +138,119 @@ enum rpc_status nfs3_read(struct rpc_call *call, void *args)
 
 /* ---- WRITE ---- */
 
+/* What has to stay while a payload is received and written: in the buffer's
+ * first page. */
+struct write_memory {
+	struct buffer *buf;
+	struct gift gift;
+	struct iovec iov[GIFT_MAX + 2];
+};
+_Static_assert(sizeof(struct write_memory) <= BUFFER_PAGE, "it is in front");
+
+/* Whole pages from which on they are received into folios: copying fewer costs
+ * less than taking folios that may not be needed. */
+#define GIFT_MIN (4 * BUFFER_PAGE)
+
+static struct write_memory *write_memory_get(struct rpc_call *call, size_t len)
+{
+	struct buffer *buf =
+		buffer_get(&nfs_of(call)->buffers, BUFFER_PAGE + len);
+	struct write_memory *m = buf ? (struct write_memory *)buf->data : NULL;
+
+	if (!buf)
+		return NULL;
+	m->buf = buf;
+	m->gift.nr = 0;
+	return m;
+}
+
+/* All of the payload in the buffer, behind its first page. */
+static struct write_memory *place_in_buffer(struct rpc_call *call, uint64_t off,
+					    uint32_t len, int *nr_iov)
+{
+	struct write_memory *m = write_memory_get(call, BUFFER_PAGE + len);
+
+	if (!m)
+		return NULL;
+	m->iov[0] =
+		(struct iovec){ m->buf->data + BUFFER_PAGE + off % BUFFER_PAGE,
+				len };
+	*nr_iov = 1;
+	return m;
+}
+
+/* Whole pages in folios that may become the file's, what is left at both ends
+ * in the buffer's second and third page. NULL: not for this payload. */
+static struct write_memory *place_in_gift(struct rpc_call *call, uint64_t off,
+					  uint32_t len, int *nr_iov)
+{
+	uint32_t first = (uint32_t)(-off % BUFFER_PAGE);
+	uint32_t pages, last;
+	struct write_memory *m;
+	int nr = 0, nr_gift;
+
+	if (off > (uint64_t)INT64_MAX - len || len < first + GIFT_MIN)
+		return NULL;
+	pages = (len - first) / BUFFER_PAGE * BUFFER_PAGE;
+	last = len - first - pages;
+	m = write_memory_get(call, 2 * BUFFER_PAGE);
+	if (!m)
+		return NULL;
+	if (first)
+		m->iov[nr++] =
+			(struct iovec){ m->buf->data + 2 * BUFFER_PAGE - first,
+					first };
+	if (gift_start(nfs_of(call)->fs->options.cache, (int64_t)(off + first),
+		       pages, &m->gift, m->iov + nr, &nr_gift)) {
+		buffer_put(m->buf);
+		return NULL;
+	}
+	nr += nr_gift;
+	if (last)
+		m->iov[nr++] =
+			(struct iovec){ m->buf->data + 2 * BUFFER_PAGE, last };
+	*nr_iov = nr;
+	return m;
+}
+
 int nfs3_write_place(struct rpc_call *call, struct xdr_in *args, size_t left,
 		     struct rpc_place *place)
 {
 	size_t before = xdr_in_left(args);
 	struct nfs3_write_args a;
-	struct buffer *buf;
+	struct write_memory *m;
 	uint32_t len;
 
 	if (xdr_get_nfs3_write_args(args, &a) || xdr_get_u32(args, &len))
 		return before < left ? -EAGAIN : -EBADMSG;
 	if (!len || len > FS_IO_MAX)
 		return -EBADMSG;
-	buf = buffer_get(&nfs_of(call)->buffers, BUFFER_PAGE * 2 + (size_t)len);
-	if (!buf)
+	m = place_in_gift(call, a.offset, len, &place->nr_iov);
+	if (!m)
+		m = place_in_buffer(call, a.offset, len, &place->nr_iov);
+	if (!m)
 		return -ENOMEM;
-	/* The vector in the first page, the payload behind it. */
-	place->iov = (struct iovec *)buf->data;
-	place->iov[0].iov_base =
-		buf->data + BUFFER_PAGE + a.offset % BUFFER_PAGE;
-	place->iov[0].iov_len = len;
-	place->nr_iov = 1;
+	place->iov = m->iov;
 	place->head_len = (uint32_t)(before - xdr_in_left(args));
 	place->len = len;
-	place->arg = buf;
+	place->arg = m;
 	return 0;
 }
 
 void nfs3_write_unplace(struct rpc_call *call, struct rpc_place *place)
 {
-	buffer_put(place->arg);
+	struct write_memory *m = place->arg;
+
+	gift_end(&m->gift);
+	buffer_put(m->buf);
+}
+
+/* The gift that the payload was received into, if it was. */
+static struct gift *gift_of(struct rpc_call *call)
+{
+	struct write_memory *m = call->bulk.arg;
+
+	return call->bulk.len && m->gift.nr ? &m->gift : NULL;
 }
 
 static int do_write(struct rpc_call *call, const struct nfs3_write_args *a,
@@ -179,8 +264,13 @@ static int do_write(struct rpc_call *call, const struct nfs3_write_args *a,
 	ret = io_write(r, f, w, true);
 	if (ret != -EAGAIN)
 		return ret;
-	if (!nfs_try_block(call, &a->file))
-		return -EINPROGRESS;
+	if (!nfs_try_block(call, &a->file)) {
+		if (!w->gift || !w->gift->used)
+			return -EINPROGRESS;
+		/* What is the file's cannot be written anew: it goes on, one
+		 * more than are meant to wait. */
+		rpc_about_to_block(call);
+	}
 	return io_write(r, f, w, false);
 }
 
@@ -204,6 +294,7 @@ enum rpc_status nfs3_write(struct rpc_call *call, void *args)
 	if (len != a->count)
 		return RPC_GARBAGE_ARGS;
 	w.len = len;
+	w.gift = gift_of(call);
 	ret = nfs3_open(call, &a->file, &r, &f);
 	if (!ret)
 		ret = do_write(call, a, &r, f, &w);
