@@ -21,6 +21,10 @@
 /* How long the first in line lets others of its file go before it. */
 #define PATIENCE_NS (300 * NS_PER_MS)
 
+/* After how many waits in vain the next is put off no further: 2^10 eighths of
+ * the edges there may be. */
+#define VAIN_MAX 10u
+
 /* Edges completed between two looks of those who wait for neighbours. */
 #define EDGES_GONE_WAKE 64
 
@@ -51,6 +55,7 @@ struct throttle {
 	/* (A) so many edges must be completed in all before waiting for more
 	 * makes sense again. */
 	atomic_long edges_hope;
+	atomic_uint in_vain; /* (A) how often waiting for them was */
 };
 
 int throttle_init(struct tr_cache *c)
@@ -291,23 +296,34 @@ static bool may_go_on(struct mapping *m, int64_t off)
  * get the processor and complete the edges it left: a time slice is enough to
  * run thousands of edges ahead. It goes on when they have come near, or when
  * nothing was completed for a while: then no neighbour is coming, and until
- * they are seen to come again, by many completions, nobody waits for them.
+ * they are seen to come again, by many completions, nobody waits for them. Of
+ * records in random order neighbours do come, but late: each wait in vain puts
+ * the next off for twice as many completions, and one that helped halves that.
  */
 static void wait_for_neighbours(struct mapping *m, int64_t off)
 {
 	struct tr_cache *c = m->cache;
 	struct throttle *t = c->throttle;
+	unsigned vain;
 	long seen;
 
 	do {
 		seen = counter_sum(&c->count[COUNT_EDGES_COMPLETED]);
-		if (seen < atomic_load(&t->edges_hope))
+		vain = atomic_load(&t->in_vain);
+		if (may_go_on(m, off) || seen < atomic_load(&t->edges_hope))
 			return;
 		if (wait_event_until(&t->edges, may_go_on(m, off),
-				     clock_ns() + NEIGHBOUR_WAIT_NS))
+				     clock_ns() + NEIGHBOUR_WAIT_NS)) {
+			atomic_compare_exchange_strong(&t->in_vain, &vain,
+						       vain ? vain - 1 : 0);
 			return;
+		}
 	} while (counter_sum(&c->count[COUNT_EDGES_COMPLETED]) != seen);
-	atomic_store(&t->edges_hope, seen + edges_near(c) / 8);
+	/* One of all that waited in vain together counts. */
+	if (atomic_compare_exchange_strong(&t->in_vain, &vain,
+					   min_of(vain + 1, VAIN_MAX)))
+		atomic_store(&t->edges_hope,
+			     seen + (edges_near(c) / 8 << vain));
 }
 
 /* At the limit: the oldest are written and go first. */
