@@ -64,6 +64,7 @@ struct ctl {
 	uint64_t start_ns;
 	uint64_t paused_until_ns;
 	struct tracer tracer;
+	uint64_t trace_lost; /* trace_lost() that readers were told of */
 	struct client *clients[CTL_CLIENTS_MAX];
 	unsigned nr_clients;
 };
@@ -124,6 +125,8 @@ static int run_trace(struct request *r, struct text *out)
 			 r->words[i]);
 		return -ENOENT;
 	}
+	if (!r->ctl->tracer.nr)
+		r->ctl->trace_lost = trace_lost();
 	r->client->traces = set;
 	tracer_start(&r->ctl->tracer, &r->client->traces);
 	return 0;
@@ -352,6 +355,13 @@ static void client_accept(struct ctl *ctl)
 
 /* ---- traces ---- */
 
+static void tell_lost(struct client *c)
+{
+	if (c->lost)
+		text_printf(&c->out, "lost %ju\n", (uintmax_t)c->lost);
+	c->lost = 0;
+}
+
 static void take_event(const struct trace_event *e, void *arg)
 {
 	struct ctl *ctl = arg;
@@ -365,25 +375,26 @@ static void take_event(const struct trace_event *e, void *arg)
 			c->lost++;
 			continue;
 		}
-		if (c->lost)
-			text_printf(&c->out, "lost %ju\n", (uintmax_t)c->lost);
-		c->lost = 0;
+		tell_lost(c);
 		tracer_put(e, &c->out);
 	}
 }
 
 static void stream_traces(struct ctl *ctl)
 {
-	uint64_t lost = trace_lost();
+	uint64_t lost;
 
 	trace_drain(take_event, ctl);
-	lost = trace_lost() - lost;
+	lost = trace_lost() - ctl->trace_lost;
+	ctl->trace_lost += lost;
 	for (unsigned i = 0; i < ctl->nr_clients;) {
 		struct client *c = ctl->clients[i];
 
 		/* Whose events they would have been is not known. */
 		if (c->traces.any)
 			c->lost += lost;
+		if (unsent(c) <= CTL_TRACE_MAX)
+			tell_lost(c);
 		if (c->traces.any && !client_send(c))
 			client_close(ctl, i);
 		else
