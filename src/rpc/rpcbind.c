@@ -83,7 +83,11 @@ static int recv_all(int fd, uint8_t *p, size_t len)
 	ssize_t n;
 
 	for (; len; len -= (size_t)n, p += n) {
-		n = recv(fd, p, len, 0);
+		/* Work of a ring of this thread interrupts calls that have a
+		 * time limit. */
+		do {
+			n = recv(fd, p, len, 0);
+		} while (n < 0 && errno == EINTR);
 		if (n < 0)
 			return errno == EAGAIN ? -ETIMEDOUT : -errno;
 		if (!n)
