@@ -48,7 +48,8 @@ int doc_read(struct control *c, struct doc *out)
 		if (nr < 0) {
 			status = EXIT_FAILED;
 		} else if (take_row(out, row, nr)) {
-			fprintf(stderr, "%s: out of memory\n", c->command);
+			fprintf(stderr, "%s: the answer is not understood\n",
+				c->command);
 			status = EXIT_FAILED;
 		}
 	}

@@ -58,7 +58,9 @@ static void print_parameters(void)
 	print_head("TAILRACE-PARAMETERS", "tailrace-parameters",
 		   "what can be set in a cache");
 	printf("These are set and read by name with\n"
-	       ".Xr tr_cache_set 3\nand\n.Xr tr_cache_get 3 .\n"
+	       ".Xr tr_cache_set 3\nand\n.Xr tr_cache_get 3 ,\n"
+	       "of a running server with\n.Xr tailrace-set 1\n"
+	       "and\n.Xr tailrace-get 1 .\n"
 	       "A change takes effect at once.\n"
 	       ".Bl -tag -width Ds\n");
 	for (size_t i = 0; i < sizeof(parameters) / sizeof(*parameters); i++) {
@@ -77,7 +79,8 @@ static void print_parameters(void)
 		else
 			printf(", at most %" PRId64 ".\n", p->most);
 	}
-	printf(".El\n.Sh SEE ALSO\n.Xr libtailrace 3 ,\n"
+	printf(".El\n.Sh SEE ALSO\n.Xr tailrace-get 1 ,\n"
+	       ".Xr tailrace-set 1 ,\n.Xr libtailrace 3 ,\n"
 	       ".Xr tr_cache_create 3 ,\n.Xr tailrace-statistics 7\n");
 }
 
@@ -86,7 +89,8 @@ static void print_statistics(void)
 	print_head("TAILRACE-STATISTICS", "tailrace-statistics",
 		   "what a cache counts");
 	printf("These are the members of\n.Vt struct tr_statistics ,\n"
-	       "which\n.Xr tr_cache_statistics 3\nfills in.\n"
+	       "which\n.Xr tr_cache_statistics 3\nfills in and\n"
+	       ".Xr tailrace-stat 1\nprints below\n.Cm cache .\n"
 	       "Totals only grow; the others say how it is now.\n"
 	       "A page is 4096 bytes; a unit is what a file is cached in at\n"
 	       "the least, a page or a larger block.\n"
@@ -97,7 +101,8 @@ static void print_statistics(void)
 		printf(".It Va %s Pq %s\n", s->name, s->unit);
 		print_sentence(s->sentence);
 	}
-	printf(".El\n.Sh SEE ALSO\n.Xr libtailrace 3 ,\n"
+	printf(".El\n.Sh SEE ALSO\n.Xr tailrace-stat 1 ,\n"
+	       ".Xr libtailrace 3 ,\n"
 	       ".Xr tr_cache_create 3 ,\n.Xr tailrace-parameters 7\n");
 }
 
