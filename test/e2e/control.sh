@@ -10,7 +10,7 @@
 for tool in nfs-cp nfs-cat jq; do
 	command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
 done
-tailrace_path=$1
+tailrace_path=$(realpath "$1")
 socket=$work/control
 
 fail()
@@ -162,6 +162,17 @@ if command -v script >/dev/null; then
 	grep -q 127.0.0.1 "$work/top" || fail "top does not show the client"
 fi
 refused 77 top
+
+# ---- a daemon ----
+(cd "$work" && "$tailrace_path" serve "$work/daemon" --state "$work/state" --cache 8M -p 0 \
+	--mount-port 0 --control daemon.control --daemon >"$work/daemon.out") && fail "no directory"
+mkdir "$work/daemon"
+(cd "$work" && "$tailrace_path" serve "$work/daemon" --state "$work/state" --cache 8M -p 0 \
+	--mount-port 0 --control daemon.control --daemon >"$work/daemon.out") || fail "no daemon"
+pid=$("$tailrace_path" stat --json --control "$work/daemon.control" | jq .server.pid)
+kill "$pid"
+tail -s 0.05 --pid="$pid" -f /dev/null
+[ ! -e "$work/daemon.control" ] || fail "the daemon left its socket behind"
 
 # ---- several servers, and those that were killed ----
 first=$server
