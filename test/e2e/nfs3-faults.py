@@ -95,6 +95,29 @@ def test_lost_sync():
         lost('fsync', mode)
 
 
+def test_loss_in_one_export():
+    """Another export's clients do not send everything again."""
+    io, served = failing()
+    with served:
+        other = os.path.join(served.work, 'other')
+        os.mkdir(other)
+        served.stop()
+        with open(served.exports, 'a', encoding='ascii') as f:
+            f.write(f'{other} *(rw,no_root_squash,insecure)\n')
+        served.start()
+        nfs = served.client()
+        root2 = nfs.mount(other.encode()).must('file')
+        f = nfs.create(served.root, b'f').must('file')
+        g = nfs.create(root2, b'g').must('file')
+        old = nfs.write(f, 0, b'f' * 5000).must('verifier')
+        io.set('fsync')
+        nfs.commit(f).is_(IO)
+        io.clear()
+        old2 = nfs.write(g, 0, b'g' * 5000).must('verifier')
+        check(nfs.commit(f).must('verifier') != old, 'the old verifier')
+        same(nfs.commit(g).must('verifier'), old2, 'the other verifier')
+
+
 def test_stable_write_fails():
     for mode in range(5):
         io, served = failing('--set', f'io_cache_write={mode}')
@@ -337,6 +360,41 @@ def test_slow_clients():
             want = (b'other' + bytes(MIB - 5) if k % 2 else bytes([i]) * MIB)
             check(got == want or i == 63 and got == want[:len(got)],
                   'data of connection', i)
+
+
+def test_no_readers():
+    """Clients that ask and do not read hold a bounded share of memory."""
+    with Served(TAILRACE, export='rw,no_root_squash', cache='16M') as served:
+        nfs = served.client()
+        files = [nfs.create(served.root, b'f%d' % i).must('file')
+                 for i in range(8)]
+        for f in files:
+            for off in range(4):
+                nfs.write(f, off * MIB, bytes([off]) * MIB).must()
+            nfs.commit(f).must()
+        before = served.rss()
+        deaf = []
+        for i in range(32):
+            c = served.client()
+            c.sock.setblocking(False)
+            _, m = c.message(6, opaque(files[i % 8]) + u64(i % 4 * MIB) +
+                             u32(MIB))
+            m = u32(len(m) | 1 << 31) + m
+            try:
+                c.sock.sendall(m * 400)
+            except BlockingIOError:
+                pass
+            deaf.append(c)
+        nfs.sock.settimeout(20)
+        for i in range(100):
+            check(nfs.read(files[i % 8], i % 4 * MIB, MIB).must('data') ==
+                  bytes([i % 4]) * MIB, 'data')
+            nfs.write(files[i % 8], 5 * MIB, b'x', FILE_SYNC).must()
+        check(served.rss() - before < 192 * MIB, 'the server grew by',
+              served.rss() - before)
+        for c in deaf:
+            c.close()
+        nfs.getattr(files[0]).must()
 
 
 del sys.argv[2:4]

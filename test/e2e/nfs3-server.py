@@ -106,6 +106,42 @@ def test_other_export():
         same(nine.read(f, 0, 9).must('data'), b'data', 'data')
 
 
+def test_secure_ports():
+    with Served(TAILRACE) as served:
+        served.stop()
+        with open(served.exports, 'w', encoding='ascii') as f:
+            f.write(f'{served.dir} 127.0.0.1(rw,no_root_squash)\n')
+        served.start()
+        high, low = served.client(reserved=False), served.client()
+        high.getattr(served.root).is_(PERM, ACCES)
+        same(high.mount(served.dir.encode())['status'] != OK, True, 'MNT')
+        low.getattr(served.root).must()
+        served.client(address='127.0.0.5').getattr(served.root
+                                                   ).is_(ACCES, PERM)
+
+
+def test_mount_paths():
+    with Served(TAILRACE, export='rw,no_root_squash') as served:
+        os.makedirs(served.path('sub', 'deep'))
+        os.symlink('sub', served.path('link'))
+        with open(served.path('file'), 'wb'):
+            pass
+        nfs, path = served.client(), served.dir.encode()
+        sub = nfs.mount(path + b'/sub').must('file')
+        same(nfs.lookup(served.root, b'sub').must('file'), sub, 'handle')
+        for good in (b'/sub/deep', b'/sub//deep/', b'/', b'//'):
+            nfs.mount(path + good).must()
+        for bad in (b'/..', b'/sub/../..', b'/link', b'/none', b'/sub/x',
+                    b'/file', b'/link/deep', b'x', b'\0', b'/sub\0'):
+            check(nfs.mount(path + bad)['status'] != OK, 'mounted', bad)
+        for bad in (b'', b'/', b'/etc', b'.', os.path.dirname(path),
+                    b'/' + b'x' * 1000):
+            r = nfs.mount(bad)
+            # Of one export alone, / is that export.
+            check(r['status'] != OK or r['file'] == served.root, 'mounted',
+                  bad)
+
+
 def test_async():
     """An async export answers what was asked for, without waiting."""
     io = FailIo(FAILIO)
