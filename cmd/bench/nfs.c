@@ -75,6 +75,8 @@ static const struct option_row rows[] = {
 	  "over data that is there", NULL, 0, 0 },
 	{ "read", 0, OPTION_FLAG, FIELD(read), NULL,
 	  "read what was written and read before", NULL, 0, 0 },
+	{ "keep", 0, OPTION_FLAG, FIELD(keep), NULL,
+	  "leave the file there", NULL, 0, 0 },
 	{ "runs", 'N', OPTION_COUNT, FIELD(runs), "N",
 	  "runs; the first is dropped if there are more (1)", NULL, 1, 1000 },
 	{ "json", 'j', OPTION_FLAG, FIELD(json), NULL,
@@ -432,7 +434,8 @@ static int run_once(struct nfs_bench *b, struct nfs_row *row)
 		err = run_file(&w, row);
 	row->verified = !err;
 	disconnect_all(b);
-	remove_file(b);
+	if (!b->opt->keep)
+		remove_file(b);
 	return err;
 }
 

@@ -19,7 +19,7 @@ struct nfs_options {
 	uint64_t record, size, runs, commit_every, pid;
 	int stable; /* enum nfs_stable */
 	int calls; /* enum nfs_calls */
-	bool random, rewrite, read, json;
+	bool random, rewrite, read, keep, json;
 };
 
 extern const char *const nfs_stable_names[];
