@@ -6,9 +6,10 @@ in time, and what was left uncut is as somebody wrote it.
 Method: threads with a seed each and calls chosen by it, among them somebody on
 the host; every reply is checked, and all files at the end.
 
-usage: nfs3-stress.py TAILRACE [SEED [CALLS]]
+usage: nfs3-stress.py TAILRACE FAILIO [SEED [CALLS]]
 
-The last run's server is not root: its handles are of its own making.
+One run's server is not root: its handles are of its own making. In the last
+ones device calls fail now and then (test/lib/failio.c).
 """
 import os
 import random
@@ -19,24 +20,28 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))
 # pylint: disable=wrong-import-position,wildcard-import,unused-wildcard-import
 from nfs3 import *  # noqa: E402,F403
 
-SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.getrandbits(30)
-CALLS = int(sys.argv[3]) if len(sys.argv) > 3 else 800
+TAILRACE, FAILIO = (os.path.realpath(a) for a in sys.argv[1:3])
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else random.getrandbits(30)
+CALLS = int(sys.argv[4]) if len(sys.argv) > 4 else 800
 THREADS = 6
 NAMES = [b'n%d' % i for i in range(8)]
 # What any call on names may say when others act at the same time.
 RACES = (OK, NOENT, EXIST, STALE, NOTDIR, ISDIR, NOTEMPTY, INVAL, NOT_SYNC,
          JUKEBOX)
+# And on a device that fails.
+FAULTS = RACES + (IO, NOSPC)
 
 
 class Worker(threading.Thread):
     """One client. Every write is a whole page of one byte."""
 
-    def __init__(self, served, seed, dirs):
+    def __init__(self, served, seed, dirs, allowed):
         super().__init__()
         self.rng = random.Random(seed)
         self.nfs = served.client(reserved=False)
         self.host = served.dir
         self.dirs = dirs
+        self.allowed = allowed
         self.files = []
         self.error = None
         self.times = {}
@@ -82,7 +87,7 @@ class Worker(threading.Thread):
             r = nfs.lookup(d, n)
             if r['status'] == OK:
                 self.files = (self.files + [r['file']])[-6:]
-        r.is_(*RACES)
+        r.is_(*self.allowed)
 
     def data(self, f):
         rng, nfs = self.rng, self.nfs
@@ -112,7 +117,7 @@ class Worker(threading.Thread):
             r = nfs.getattr(f)
             if r['status'] == OK:
                 self.look(f, r['attr'])
-        r.is_(*RACES)
+        r.is_(*self.allowed)
 
     def on_host(self):
         path = os.path.join(self.host, self.rng.choice(('a', 'b')),
@@ -135,22 +140,41 @@ class Worker(threading.Thread):
             self.data(self.rng.choice(self.files))
 
 
-def one(tailrace, seed, modes, user):
-    with Served(tailrace, '--set', f'io_cache_write={modes[0]}', '--set',
+def fail_sometimes(io, seed, workers):
+    """A kind of device call fails once or for a while, as long as they run."""
+    rng = random.Random(seed)
+    while any(w.is_alive() for w in workers):
+        io.set(rng.choice(io.KINDS), rng.randrange(1, 20),
+               lasting=not rng.randrange(5), error=rng.choice((5, 28)))
+        workers[0].join(0.02)
+        io.clear()
+        workers[0].join(0.01)
+
+
+def one(seed, modes, user, io):
+    with Served(TAILRACE, *(('--io', 'threads') if io else ()), '--set',
+                f'io_cache_write={modes[0]}', '--set',
                 f'io_cache_read={modes[1]}', cache='8M', user=user,
+                env=io.env if io else None,
                 export='rw,no_root_squash') as served:
         nfs = served.client()
         dirs = [nfs.mkdir(served.root, n, mode=0o777).must('file')
                 for n in (b'a', b'b')]
-        workers = [Worker(served, seed * 100 + i, dirs)
-                   for i in range(THREADS)]
+        workers = [Worker(served, seed * 100 + i, dirs,
+                          FAULTS if io else RACES) for i in range(THREADS)]
         for w in workers:
             w.start()
+        if io:
+            fail_sometimes(io, seed, workers)
         for w in workers:
             w.join()
         for w in workers:
             if w.error:
                 raise Failed(w.error)
+        if io:
+            # What was lost last may be told by the exit status only.
+            served.stop(0, 1)
+            return
         # What is there now is there after the server has ended, too.
         left = {}
         for n, d in zip(('a', 'b'), dirs):
@@ -165,13 +189,16 @@ def one(tailrace, seed, modes, user):
 
 
 MIB = 1 << 20
-RUNS = [((0, 0), None), ((1, 1), None), ((2, 2), None), ((3, 0), None)]
+RUNS = [((0, 0), None, None), ((1, 1), None, None), ((2, 2), None, None),
+        ((3, 0), None, None)]
 if not os.geteuid():
-    RUNS.append(((0, 0), 1234))
-for NR, (MODES, USER) in enumerate(RUNS):
-    WORDS = f'seed {SEED + NR}, modes {MODES}, user {USER}'
+    RUNS.append(((0, 0), 1234, None))
+RUNS += [((MODE, MODE), None, FailIo(FAILIO)) for MODE in (0, 1, 2)]
+for NR, (MODES, USER, FAIL) in enumerate(RUNS):
+    WORDS = (f'seed {SEED + NR}, modes {MODES}, user {USER}, '
+             f'faults {bool(FAIL)}')
     try:
-        one(sys.argv[1], SEED + NR, MODES, USER)
+        one(SEED + NR, MODES, USER, FAIL)
     except Exception:
         print(WORDS)
         raise
