@@ -483,6 +483,7 @@ def test_million(served):
 
 
 if __name__ == '__main__':
+    need_root()
     PLACE, END = None, lambda: None
     if sys.argv[2:3] == ['--xfs']:
         try:

@@ -531,6 +531,7 @@ def test_moved_out(served):
     nfs.lookup(sub, b'..').must()
 
 
+need_root()
 with Served(sys.argv[1], export='rw,no_root_squash') as the_server:
     STATUS = run(globals(), the_server)
 sys.exit(1 if STATUS else 0)

@@ -239,6 +239,7 @@ def test_running_copy():
         same(third.receive(xid).take('I'), OK, 'status')
 
 
+need_root()
 del sys.argv[2:3]
 STATUS = run(globals())
 sys.exit(1 if STATUS else 0)
