@@ -338,11 +338,13 @@ static bool work(struct flusher *fl)
 static uint64_t next_look(struct flusher *fl)
 {
 	struct tr_cache *c = fl->wb->cache;
-	uint64_t until = clock_ns();
+	uint64_t until;
 
 	if (wb_run_drops(fl->wb))
-		return until + DROP_RETRY_NS;
-	until += param(&c->params.flush_interval) * NS_PER_MS;
+		return clock_ns() + DROP_RETRY_NS;
+	/* From the last look, not from now: the clock may have jumped. */
+	until = fl->last_periodic +
+		param(&c->params.flush_interval) * NS_PER_MS;
 	return fl->linger_until ? min_of(until, fl->linger_until) : until;
 }
 
