@@ -18,6 +18,12 @@
  * time slices of all the others. */
 #define NEIGHBOUR_WAIT_NS (200 * NS_PER_MS)
 
+/* What part of a limit has to be free before a line moves, as long as device
+ * writes that will free more are in flight: some 60 records of 47008 bytes
+ * where the limit is 96 MiB. One at a time, each write would sleep and cost its
+ * server a hand-over; together, most find room when they come. */
+#define RELEASE_SHARE 32
+
 /* How long the first in line lets others of its file go before it. */
 #define PATIENCE_NS (300 * NS_PER_MS)
 
@@ -181,6 +187,9 @@ static void release_line(struct tr_cache *c, enum line line)
 	long left = room(c, line);
 	uint64_t now = clock_ns();
 
+	if (left < limit(c, line) / RELEASE_SHARE &&
+	    counter_sum(&c->writeback) > 0)
+		return;
 	while (left > 0 && !cds_list_empty(&t->line[line])) {
 		struct waiter *w = next_in_line(t, line, now);
 
