@@ -8,8 +8,8 @@
  *
  * Failure modes: a row is missing, or leads to another file: the tree is
  * searched once, all that is met on the way is remembered, and the path tried
- * again. Searches have a limit and a least distance in time, so that stale
- * handles cost little.
+ * again. One searches at a time and the others wait for what it finds. Searches
+ * have a least distance in time, so that stale handles cost little.
  *
  * Invariant: rows are hints; nothing is believed that the host does not confirm.
  */
@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/wait.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -56,7 +57,9 @@ struct pathmap {
 	struct mutex lock; /* LOCK_LEAF */
 	struct cds_list_head buckets[PATHMAP_BUCKETS] GUARDED(lock);
 	unsigned nr_rows GUARDED(lock);
-	uint64_t searched_ns GUARDED(lock); /* when it last ended */
+	uint64_t searched_ns GUARDED(lock); /* when a search last ended */
+	bool searching GUARDED(lock);
+	struct waitq searched; /* a search ended */
 };
 
 /* What a handle holds. */
@@ -259,18 +262,29 @@ static void search(struct pathmap *p)
 	}
 }
 
-/* Whether a search may begin now; the next one has to wait. */
-static bool may_search(struct pathmap *p)
+/* False while another searches. *mine: the caller is to search, none ended
+ * lately. */
+static bool try_search(struct pathmap *p, bool *mine)
 {
-	uint64_t now = clock_ns();
-	bool may;
+	bool free;
 
 	mutex_lock(&p->lock);
-	may = !p->searched_ns || now - p->searched_ns > PATHMAP_SEARCH_NS;
-	if (may)
-		p->searched_ns = now;
+	free = !p->searching;
+	*mine = free && (!p->searched_ns ||
+			 clock_ns() - p->searched_ns > PATHMAP_SEARCH_NS);
+	if (*mine)
+		p->searching = true;
 	mutex_unlock(&p->lock);
-	return may;
+	return free;
+}
+
+static void search_end(struct pathmap *p)
+{
+	mutex_lock(&p->lock);
+	p->searching = false;
+	p->searched_ns = clock_ns();
+	mutex_unlock(&p->lock);
+	waitq_wake_all(&p->searched);
 }
 
 /* ---- the interface ---- */
@@ -292,6 +306,7 @@ int pathmap_create(int root_fd, struct pathmap **out)
 	p->dev_major = st.stx_dev_major;
 	p->dev_minor = st.stx_dev_minor;
 	mutex_init(&p->lock, LOCK_LEAF);
+	waitq_init(&p->searched);
 	for (i = 0; i < PATHMAP_BUCKETS; i++)
 		CDS_INIT_LIST_HEAD(&p->buckets[i]);
 	*out = p;
@@ -330,14 +345,19 @@ int pathmap_handle(struct pathmap *p, int dirfd, const char *name,
 int pathmap_open(struct pathmap *p, const struct fs_handle *h)
 {
 	struct identity id = { 0 };
+	bool mine;
 	int fd;
 
 	if (h->kind != HANDLE_PATH || h->len != sizeof(id))
 		return -ESTALE;
 	memcpy(&id, h->bytes, sizeof(id));
 	fd = open_path(p, &id);
-	if (fd != -ESTALE || !may_search(p))
+	if (fd != -ESTALE)
 		return fd;
-	search(p);
+	wait_event(&p->searched, try_search(p, &mine));
+	if (mine) {
+		search(p);
+		search_end(p);
+	}
 	return open_path(p, &id);
 }
