@@ -178,6 +178,8 @@ static int export_open(struct fs_server *fs, const struct export_entry *e,
 		goto out;
 	what = "using its directory";
 	ret = attach_volume(fs, x, st.st_dev);
+	if (ret == -EBUSY)
+		what = "another process, perhaps a tailrace, has its lock";
 out:
 	if (ret) {
 		export_free(x);

@@ -31,6 +31,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* Steps grow with the file, an eighth of it, up to this: more would only make
@@ -91,7 +92,22 @@ static int fallocate_host(struct host_file *file, int mode, int64_t off,
 	return 0;
 }
 
-/* Allocates what [.., end) lacks and a step ahead of it. */
+/* Whether the file system has room to spare for steps of many files: an eighth
+ * of it, and sixteen such steps. */
+static bool has_room(const struct host_file *file, int64_t step)
+{
+	struct statvfs v;
+	uint64_t left;
+
+	if (fstatvfs(file->fd, &v))
+		return false;
+	left = (uint64_t)v.f_bavail * v.f_frsize;
+	return left >= (uint64_t)v.f_blocks * v.f_frsize / 8 &&
+	       left / 16 >= (uint64_t)step;
+}
+
+/* Allocates what [.., end) lacks and, where there is room, a step ahead of
+ * it. */
 static int allocate_ahead(struct host_file *file, int64_t end)
 	REQUIRES(file->inode->turn)
 {
@@ -108,6 +124,8 @@ static int allocate_ahead(struct host_file *file, int64_t end)
 	step = max_of(step, (int64_t)store->ahead_min);
 	step = min_of(step, INT64_MAX - end);
 	step = align_down(step, file->block);
+	if (!has_room(file, step))
+		step = 0;
 	err = fallocate_host(file, FALLOC_FL_KEEP_SIZE, from,
 			     end + step - from);
 	if (err == -ENOSPC || err == -EDQUOT || err == -EFBIG) {

@@ -14,6 +14,10 @@
  * limit that was raised meanwhile then takes effect. */
 #define RECHECK_NS (200 * NS_PER_MS)
 
+/* Pages within which writers of one file are neighbours however few edges there
+ * may be: 4 MiB, some 90 records of 47008 bytes. */
+#define NEIGHBOUR_PAGES 1024l
+
 /* How long no edge is completed before a writer stops waiting for that: some
  * time slices of all the others. */
 #define NEIGHBOUR_WAIT_NS (200 * NS_PER_MS)
@@ -32,7 +36,7 @@
 #define VAIN_MAX 10u
 
 /* Edges completed between two looks of those who wait for neighbours. */
-#define EDGES_GONE_WAKE 64
+#define EDGES_GONE_WAKE 64l
 
 /* Writes that are paced: smaller ones take less time than a sleep is exact
  * to. And how long one sleeps at most, should the device have become faster. */
@@ -57,6 +61,7 @@ struct throttle {
 	atomic_long waiting[LINES]; /* (A) */
 	struct waitq edges; /* writers near or at edge_max_pages */
 	atomic_long waiting_edges; /* (A) */
+	atomic_long evicting; /* (A) of them, at edge_max_pages */
 	atomic_ulong gone; /* (A) edges completed while somebody waits */
 	/* (A) so many edges must be completed in all before waiting for more
 	 * makes sense again. */
@@ -147,10 +152,10 @@ static long edges_max(struct tr_cache *c)
 	return max_of(min_of(most, half), 1l);
 }
 
-/* From half on writers look where they are. */
+/* From a quarter on writers look where they are. */
 static long edges_near(struct tr_cache *c)
 {
-	return max_of(edges_max(c) / 2, 1l);
+	return max_of(edges_max(c) / 4, 1l);
 }
 
 bool throttle_over_edges(struct tr_cache *c)
@@ -208,7 +213,10 @@ void throttle_edges_gone(struct tr_cache *c)
 	if (!atomic_load(&t->waiting_edges))
 		return;
 	if (atomic_load(&c->nr_edges) < edges_near(c) ||
-	    atomic_fetch_add(&t->gone, 1) % EDGES_GONE_WAKE == 0)
+	    (atomic_load(&t->evicting) && !throttle_over_edges(c)) ||
+	    atomic_fetch_add(&t->gone, 1) %
+			    min_of(EDGES_GONE_WAKE, edges_near(c)) ==
+		    0)
 		waitq_wake_all(&t->edges);
 }
 
@@ -280,11 +288,13 @@ static void start_edges(struct tr_cache *c)
  * Whether a write is far ahead of the lowest edge of its file that is still
  * incomplete: further than a quarter of all edges there may be would reach. The
  * bytes that edge misses come from a writer that is not, and those that are not
- * add that quarter at most to the half that made everybody look.
+ * add that quarter at most to the one that made everybody look.
  */
 static bool is_ahead(struct mapping *m, int64_t off)
 {
-	uint64_t window = edges_max(m->cache) / 4 * (m->unit / PAGE_SIZE);
+	uint64_t window =
+		max_of(edges_max(m->cache) / 4 * (long)(m->unit / PAGE_SIZE),
+		       NEIGHBOUR_PAGES);
 	uint64_t lowest = 0;
 	bool any;
 
@@ -332,7 +342,7 @@ static void wait_for_neighbours(struct mapping *m, int64_t off)
 	if (atomic_compare_exchange_strong(&t->in_vain, &vain,
 					   min_of(vain + 1, VAIN_MAX)))
 		atomic_store(&t->edges_hope,
-			     seen + (edges_near(c) / 8 << vain));
+			     seen + (max_of(edges_near(c) / 8, 8l) << vain));
 }
 
 /* At the limit: the oldest are written and go first. */
@@ -340,11 +350,13 @@ static void wait_for_eviction(struct mapping *m)
 {
 	struct throttle *t = m->cache->throttle;
 
+	atomic_fetch_add(&t->evicting, 1);
 	while (throttle_over_edges(m->cache)) {
 		start_edges(m->cache);
 		wait_event_until(&t->edges, !throttle_over_edges(m->cache),
 				 clock_ns() + RECHECK_NS);
 	}
+	atomic_fetch_sub(&t->evicting, 1);
 }
 
 /* Whether wait_for_edges() would sleep: who may not is as far ahead. */

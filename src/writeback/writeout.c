@@ -374,7 +374,10 @@ static size_t append(struct wio *wio, struct folio *f, char *data, size_t len,
 static void add_run(struct writer *w, struct mapping *m, struct folio *f,
 		    size_t from, size_t to)
 {
-	size_t io_max = param(&m->cache->params.io_max);
+	/* Cut only where the store's offsets allow. */
+	size_t io_max =
+		max_of(align_down(param(&m->cache->params.io_max), m->unit),
+		       (uint64_t)m->unit);
 	int64_t pos = f->idx << PAGE_SHIFT;
 
 	while (from < to) {

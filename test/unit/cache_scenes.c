@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "lib/cachetest.h"
 
 static const struct rig_options plain = { .block = 4096, .offset_align = 512 };
@@ -410,6 +411,36 @@ static void reopening_sees_the_size(void **state)
 	rig_fini(&r);
 }
 
+/* A device write is cut only where blocks are. */
+static void io_max_need_not_fit_blocks(void **state)
+{
+	struct rig r;
+
+	rig_init(&r, &plain);
+	assert_int_equal(tr_cache_set(r.cache, "io_max", 65537), 0);
+	rig_write(r.file, 1 << 20, 0, 1, TR_DONTCACHE);
+	assert_int_equal(tr_fsync(r.file), 0);
+	rig_verify(r.file, 1 << 20, 0, 1, 0);
+	rig_fini(&r);
+}
+
+/* A lone writer whose every edge is one too many does not wait for others: not
+ * by the clock, which stands still here. */
+static void few_edges_hold_nobody(void **state)
+{
+	struct rig r;
+
+	clock_sim_start(1000 * NS_PER_S);
+	rig_init(&r, &plain);
+	assert_int_equal(tr_cache_set(r.cache, "edge_max_pages", 1), 0);
+	for (int i = 0; i < 200; i++)
+		rig_write(r.file, 5000, i * 5000, 1, TR_DONTCACHE);
+	assert_int_equal(tr_fsync(r.file), 0);
+	rig_verify(r.file, 200 * 5000, 0, 1, 0);
+	clock_sim_stop();
+	rig_fini(&r);
+}
+
 /* ---- the end ---- */
 
 /* With a device on which nothing works any more. */
@@ -445,6 +476,8 @@ int main(void)
 		cmocka_unit_test(tails_hold_nobody),
 		cmocka_unit_test(limit_below_background),
 		cmocka_unit_test(devices_share_the_edges),
+		cmocka_unit_test(io_max_need_not_fit_blocks),
+		cmocka_unit_test(few_edges_hold_nobody),
 		cmocka_unit_test(appends_kick),
 		cmocka_unit_test(segments_kick_once),
 		cmocka_unit_test(syncs_are_shared),
