@@ -93,7 +93,7 @@ static int fallocate_host(struct host_file *file, int mode, int64_t off,
 }
 
 /* Whether the file system has room to spare for steps of many files: an eighth
- * of it, and sixteen such steps. */
+ * of it, and a dozen such steps. */
 static bool has_room(const struct host_file *file, int64_t step)
 {
 	struct statvfs v;
@@ -103,7 +103,7 @@ static bool has_room(const struct host_file *file, int64_t step)
 		return false;
 	left = (uint64_t)v.f_bavail * v.f_frsize;
 	return left >= (uint64_t)v.f_blocks * v.f_frsize / 8 &&
-	       left / 16 >= (uint64_t)step;
+	       left / 12 >= (uint64_t)step;
 }
 
 /* Allocates what [.., end) lacks and, where there is room, a step ahead of
