@@ -180,6 +180,9 @@ int tr_file_close(struct tr_file *f)
 	if (!mapping_close(m)) {
 		err = flush_edges_of(m);
 		mapping_settle_mtime(m);
+		/* What was in use when its writeback ended is the flusher's to
+		 * drop, soon; nobody uses it now. */
+		(void)wb_run_drops(m->bdi->root);
 	}
 	err = told_error(f) ?: err;
 	mapping_put(m);
