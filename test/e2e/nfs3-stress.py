@@ -189,6 +189,8 @@ def one(seed, modes, user, io):
         for name, data in left.items():
             with open(served.path(name), 'rb') as f:
                 check(f.read() == data, name, 'is not what was read')
+            for at in range(0, len(data), 4096):
+                check(len(set(data[at:at + 4096])) == 1, name, 'torn at', at)
 
 
 MIB = 1 << 20
