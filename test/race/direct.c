@@ -133,11 +133,6 @@ static void cached_part(void *arg UNUSED)
 	scene_end(&s);
 }
 
-static void store(struct scene *s)
-{
-	scene_store(s, 'n');
-}
-
 static void mapped(void *arg UNUSED)
 {
 	struct scene s;
@@ -145,7 +140,7 @@ static void mapped(void *arg UNUSED)
 	begin(&s, "d");
 	scene_expect(&s, 0, PAGE, "dn");
 	scene_map(&s, 0);
-	SCENE_RUN(&s, write_direct, store);
+	SCENE_RUN(&s, write_direct, scene_store);
 	scene_end(&s);
 }
 

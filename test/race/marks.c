@@ -25,12 +25,7 @@ static void begin(struct scene *s, bool marked)
 	scene_map(s, 0);
 	scene_expect(s, 0, PAGE, "n");
 	if (marked)
-		scene_mark(s, 0);
-}
-
-static void store(struct scene *s)
-{
-	scene_store(s, 'n');
+		scene_mark(s);
 }
 
 /* Somebody who wants the page cached. */
@@ -49,7 +44,7 @@ static void clear_while_counted(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, true);
-	SCENE_RUN(&s, store, want);
+	SCENE_RUN(&s, scene_store, want);
 	scene_end(&s);
 }
 
@@ -58,24 +53,8 @@ static void two_clear(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, true);
-	scene_run(&s,
-		  (void (*const[])(struct scene *)){ store, want, want, NULL });
+	SCENE_RUN(&s, scene_store, want, want);
 	scene_end(&s);
-}
-
-static void mark(struct scene *s)
-{
-	struct folio *f = cache_find(s->m, 0);
-
-	if (!f)
-		return;
-	folio_lock(f);
-	if (f->mapping == s->m)
-		folio_mark_dropbehind(f);
-	folio_unlock(f);
-	/* As those who mark a folio that may be clean do. */
-	folios_drop_behind(s->m, &f, 1);
-	scene_put(s, f);
 }
 
 static void mark_while_counted(void *arg UNUSED)
@@ -83,7 +62,7 @@ static void mark_while_counted(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, false);
-	SCENE_RUN(&s, store, mark);
+	SCENE_RUN(&s, scene_store, scene_mark_cached);
 	scene_end(&s);
 }
 
@@ -92,7 +71,7 @@ static void mark_while_written(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, false);
-	SCENE_RUN(&s, store, mark, scene_flush);
+	SCENE_RUN(&s, scene_store, scene_mark_cached, scene_flush);
 	scene_end(&s);
 }
 
@@ -127,7 +106,7 @@ static void clean(struct scene *s)
 static void store_twice(struct scene *s)
 {
 	tr_map_dirty(s->map);
-	scene_store(s, 'n');
+	scene_store(s);
 }
 
 static void cancelled(void *arg UNUSED)
@@ -155,7 +134,7 @@ static void drop_while_stored(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, true);
-	SCENE_RUN(&s, store, drop);
+	SCENE_RUN(&s, scene_store, drop);
 	scene_end(&s);
 }
 
@@ -172,7 +151,7 @@ static void invalidate_while_stored(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, true);
-	SCENE_RUN(&s, store, invalidate);
+	SCENE_RUN(&s, scene_store, invalidate);
 	scene_end(&s);
 }
 
@@ -192,7 +171,7 @@ static void two_stores(void *arg UNUSED)
 
 	begin(&s, false);
 	explore_assert(!tr_map(s.file, 0, &s.second, &at, &len));
-	SCENE_RUN(&s, store, store_second, clean);
+	SCENE_RUN(&s, scene_store, store_second, clean);
 	scene_end(&s);
 }
 
@@ -201,7 +180,7 @@ static void two_flushes(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, true);
-	scene_store(&s, 'n');
+	scene_store(&s);
 	s.cached_max = 0;
 	SCENE_RUN(&s, scene_flush, scene_flush);
 	scene_end(&s);
@@ -214,7 +193,7 @@ static void written_while_stored(void *arg UNUSED)
 
 	begin(&s, true);
 	tr_map_dirty(s.map);
-	SCENE_RUN(&s, store, scene_flush, want);
+	SCENE_RUN(&s, scene_store, scene_flush, want);
 	scene_end(&s);
 }
 

@@ -41,7 +41,7 @@ static void odd_synced(struct scene *s)
 static void others(struct scene *s)
 {
 	scene_write(s, 'c', BEYOND + 100, 3000, 0);
-	scene_store(s, 'n');
+	scene_store(s);
 	scene_read(s, 0, 3 * RECORD, 0, "aob0"); /* the file is longer */
 	explore_assert(!tr_fsync(s->file));
 	scene_write(s, 'd', BEYOND + 5 * PAGE, PAGE, TR_DONTCACHE);

@@ -23,7 +23,7 @@ static void begin(struct scene *s, bool marked)
 	scene_map(s, 0);
 	scene_expect(s, 0, PAGE, "n");
 	if (marked)
-		scene_mark(s, 0);
+		scene_mark(s);
 	explore_assert(!wb_create(s->m->bdi, 1, &second));
 }
 
@@ -59,31 +59,12 @@ static void move_back_and_forth(struct scene *s)
 	mapping_move_wb(s->m, s->root);
 }
 
-static void store(struct scene *s)
-{
-	scene_store(s, 'n');
-}
-
-static void mark(struct scene *s)
-{
-	struct folio *f = cache_find(s->m, 0);
-
-	if (!f)
-		return;
-	folio_lock(f);
-	if (f->mapping == s->m)
-		folio_mark_dropbehind(f);
-	folio_unlock(f);
-	folios_drop_behind(s->m, &f, 1);
-	scene_put(s, f);
-}
-
 static void dirtied(void *arg UNUSED)
 {
 	struct scene s;
 
 	begin(&s, false);
-	SCENE_RUN(&s, store, move);
+	SCENE_RUN(&s, scene_store, move);
 	end(&s);
 }
 
@@ -92,7 +73,7 @@ static void marked(void *arg UNUSED)
 	struct scene s;
 
 	begin(&s, false);
-	SCENE_RUN(&s, store, mark, move);
+	SCENE_RUN(&s, scene_store, scene_mark_cached, move);
 	end(&s);
 }
 
@@ -102,7 +83,7 @@ static void written(void *arg UNUSED)
 
 	begin(&s, true);
 	tr_map_dirty(s.map);
-	SCENE_RUN(&s, store, scene_flush, move);
+	SCENE_RUN(&s, scene_store, scene_flush, move);
 	end(&s);
 }
 
@@ -119,7 +100,7 @@ static void kicked_while_retired(void *arg UNUSED)
 	begin(&s, true);
 	tr_map_dirty(s.map);
 	mapping_move_wb(s.m, second);
-	SCENE_RUN(&s, store, kicked, move_back_and_forth);
+	SCENE_RUN(&s, scene_store, kicked, move_back_and_forth);
 	end(&s);
 }
 

@@ -245,20 +245,36 @@ void scene_map(struct scene *s, int64_t off)
 	s->mapped = at;
 }
 
-void scene_store(struct scene *s, char letter)
+void scene_store(struct scene *s)
 {
-	memset(s->mapped, letter, PAGE_SIZE);
+	memset(s->mapped, 'n', PAGE_SIZE);
 	tr_map_dirty(s->map);
 	tr_unmap(s->map);
 }
 
-void scene_mark(struct scene *s, uint64_t idx)
+static void mark(struct scene *s, struct folio *f)
 {
-	struct folio *f = scene_folio(s, idx);
-
 	folio_lock(f);
 	if (f->mapping == s->m)
 		folio_mark_dropbehind(f);
 	folio_unlock(f);
+}
+
+void scene_mark(struct scene *s)
+{
+	struct folio *f = scene_folio(s, 0);
+
+	mark(s, f);
+	scene_put(s, f);
+}
+
+void scene_mark_cached(struct scene *s)
+{
+	struct folio *f = cache_find(s->m, 0);
+
+	if (!f)
+		return;
+	mark(s, f);
+	folios_drop_behind(s->m, &f, 1);
 	scene_put(s, f);
 }

@@ -120,9 +120,11 @@ struct folio *scene_folio(struct scene *s, uint64_t idx);
 void scene_put(struct scene *s, struct folio *f);
 /* Maps the page at off: s->map, s->mapped. */
 void scene_map(struct scene *s, int64_t off);
-/* A mapped store over all of it, and the end of the map. */
-void scene_store(struct scene *s, char letter);
-/* Marks the folio of a page. */
-void scene_mark(struct scene *s, uint64_t idx);
+/* A mapped store of 'n' over all of it, and the end of the map. */
+void scene_store(struct scene *s);
+/* Marks the folio of the first page, which must be cached. */
+void scene_mark(struct scene *s);
+/* The same if it is cached, and drops it if it may be clean. */
+void scene_mark_cached(struct scene *s);
 
 #endif

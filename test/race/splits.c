@@ -174,7 +174,7 @@ static void split_and_store(void *flags)
 	begin(&s, *(unsigned *)flags);
 	scene_map(&s, 3 * PAGE);
 	scene_expect(&s, 3 * PAGE, PAGE, "n");
-	scene_mark(&s, 0);
+	scene_mark(&s);
 	SCENE_RUN(&s, split, store, scene_flush);
 	scene_end(&s);
 }

@@ -135,11 +135,6 @@ static void appended(void *arg UNUSED)
 	scene_end(&s);
 }
 
-static void store(struct scene *s)
-{
-	scene_store(s, 'n');
-}
-
 /* A page that is mapped beyond the new end. */
 static void stored(void *arg UNUSED)
 {
@@ -148,7 +143,7 @@ static void stored(void *arg UNUSED)
 	begin(&s, false, 0);
 	scene_map(&s, 3 * PAGE);
 	s.size = PAGE;
-	SCENE_RUN(&s, store, cut_at_page, scene_flush);
+	SCENE_RUN(&s, scene_store, cut_at_page, scene_flush);
 	scene_end(&s);
 }
 
@@ -161,7 +156,7 @@ static void stored_across(void *arg UNUSED)
 	scene_map(&s, PAGE);
 	scene_expect(&s, PAGE, PAGE, "cn");
 	s.size = CUT;
-	SCENE_RUN(&s, store, cut, scene_flush);
+	SCENE_RUN(&s, scene_store, cut, scene_flush);
 	scene_end(&s);
 }
 
