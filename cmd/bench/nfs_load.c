@@ -187,23 +187,30 @@ static void part_advance(struct part *p, size_t count)
 
 /* ---- calls ---- */
 
+/* A call of the worker is over: false, and the worker has failed, if it did.
+ * Without a reply there is no *nfs to look at. */
+static bool call_succeeded(struct worker *w, int status, const nfsstat3 *nfs)
+{
+	int err = -EIO;
+
+	w->active--;
+	if (status == RPC_STATUS_SUCCESS)
+		err = nfsstat3_to_errno((int)*nfs);
+	if (err)
+		worker_fail(w, err);
+	return !err;
+}
+
 static void write_replied(struct rpc_context *rpc, int status, void *data,
 			  void *arg)
 {
 	struct part *p = arg;
 	struct worker *w = p->slot->conn->worker;
 	const WRITE3res *res = data;
-	const WRITE3resok *ok;
-	int err = -EIO;
+	const WRITE3resok *ok = &res->WRITE3res_u.resok;
 
-	w->active--;
-	if (status == RPC_STATUS_SUCCESS)
-		err = nfsstat3_to_errno((int)res->status);
-	if (err) {
-		worker_fail(w, err);
+	if (!call_succeeded(w, status, &res->status))
 		return;
-	}
-	ok = &res->WRITE3res_u.resok;
 	if ((unsigned)ok->committed < (unsigned)w->load->stable ||
 	    (unsigned)ok->committed >= NFS_STABLES) {
 		worker_fail(w, -EBADMSG);
@@ -220,17 +227,10 @@ static void read_replied(struct rpc_context *rpc, int status, void *data,
 	struct part *p = arg;
 	struct worker *w = p->slot->conn->worker;
 	const READ3res *res = data;
-	const READ3resok *ok;
-	int err = -EIO;
+	const READ3resok *ok = &res->READ3res_u.resok;
 
-	w->active--;
-	if (status == RPC_STATUS_SUCCESS)
-		err = nfsstat3_to_errno((int)res->status);
-	if (err) {
-		worker_fail(w, err);
+	if (!call_succeeded(w, status, &res->status))
 		return;
-	}
-	ok = &res->READ3res_u.resok;
 	if (ok->count != ok->data.data_len || ok->count > p->len ||
 	    memcmp(ok->data.data_val, p->data, ok->count)) {
 		worker_fail(w, -EUCLEAN);
