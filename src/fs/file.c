@@ -228,9 +228,12 @@ struct fs_file *file_find(struct fs_server *fs, const struct fs_volume *v,
 
 void file_put(struct fs_file *f)
 {
-	struct file_table *t = f->table;
+	struct file_table *t;
 	bool idle, full, gone;
 
+	if (!f)
+		return;
+	t = f->table;
 	mutex_lock(&t->lock);
 	idle = !--f->refs;
 	/* What has no name gives its space back at once. */

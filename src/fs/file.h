@@ -97,6 +97,7 @@ int file_get(struct fs_server *fs, struct fs_export *x,
 /* As file_get() but only what the table holds now; NULL else. */
 struct fs_file *file_find(struct fs_server *fs, const struct fs_volume *v,
 			  const struct fs_handle *handle);
+/* NULL is none. */
 void file_put(struct fs_file *f);
 
 /* Counts nr more (or fewer) descriptors of the file; waits for room when they

@@ -101,8 +101,7 @@ enum rpc_status nfs3_access(struct rpc_call *call, void *args)
 	nfs3_put_post_attr_of(&call->out, &r, f);
 	if (!ret)
 		xdr_out_u32(&call->out, a->access & access_bits(&r, f, rights));
-	if (f)
-		file_put(f);
+	file_put(f);
 	return RPC_SUCCESS;
 }
 
@@ -126,8 +125,7 @@ enum rpc_status nfs3_readlink(struct rpc_call *call, void *args)
 	nfs3_put_post_attr_of(&call->out, &r, f);
 	if (ret >= 0)
 		xdr_out_opaque(&call->out, target, (uint32_t)ret);
-	if (f)
-		file_put(f);
+	file_put(f);
 	return RPC_SUCCESS;
 }
 
@@ -158,9 +156,22 @@ enum rpc_status nfs3_fsstat(struct rpc_call *call, void *args)
 		xdr_out_u64(out, s.f_ffree);
 		xdr_out_u32(out, 0); /* invarsec: may change at once */
 	}
-	if (f)
-		file_put(f);
+	file_put(f);
 	return RPC_SUCCESS;
+}
+
+/* The whole result of a failure; of success, what stands before constants of
+ * the file system. */
+static int put_post_attr(struct rpc_call *call, const xdr_nfs3_fh *fh)
+{
+	struct fs_file *f = NULL;
+	struct fs_request r;
+	int ret = nfs3_open(call, fh, &r, &f);
+
+	nfs3_put_status(&call->out, ret);
+	nfs3_put_post_attr_of(&call->out, &r, f);
+	file_put(f);
+	return ret;
 }
 
 /* RFC 1813, section 3.3.19: FSF_LINK, SYMLINK, HOMOGENEOUS, CANSETTIME. */
@@ -173,14 +184,8 @@ enum rpc_status nfs3_fsinfo(struct rpc_call *call, void *args)
 {
 	const struct nfs3_fh_args *a = args;
 	struct xdr_out *out = &call->out;
-	struct fs_file *f = NULL;
-	struct fs_request r;
-	int ret;
 
-	ret = nfs3_open(call, &a->file, &r, &f);
-	nfs3_put_status(out, ret);
-	nfs3_put_post_attr_of(out, &r, f);
-	if (!ret) {
+	if (!put_post_attr(call, &a->file)) {
 		xdr_out_u32(out, FS_IO_MAX); /* rtmax, rtpref, rtmult */
 		xdr_out_u32(out, FS_IO_MAX);
 		xdr_out_u32(out, 4096);
@@ -193,8 +198,6 @@ enum rpc_status nfs3_fsinfo(struct rpc_call *call, void *args)
 		xdr_out_u32(out, 1);
 		xdr_out_u32(out, NFS3_PROPERTIES);
 	}
-	if (f)
-		file_put(f);
 	return RPC_SUCCESS;
 }
 
@@ -202,14 +205,8 @@ enum rpc_status nfs3_pathconf(struct rpc_call *call, void *args)
 {
 	const struct nfs3_fh_args *a = args;
 	struct xdr_out *out = &call->out;
-	struct fs_file *f = NULL;
-	struct fs_request r;
-	int ret;
 
-	ret = nfs3_open(call, &a->file, &r, &f);
-	nfs3_put_status(out, ret);
-	nfs3_put_post_attr_of(out, &r, f);
-	if (!ret) {
+	if (!put_post_attr(call, &a->file)) {
 		xdr_out_u32(out, 65000); /* linkmax: ext4's, the lowest */
 		xdr_out_u32(out, FS_NAME_MAX);
 		xdr_out_bool(out, true); /* no_trunc */
@@ -217,7 +214,5 @@ enum rpc_status nfs3_pathconf(struct rpc_call *call, void *args)
 		xdr_out_bool(out, false); /* case_insensitive */
 		xdr_out_bool(out, true); /* case_preserving */
 	}
-	if (f)
-		file_put(f);
 	return RPC_SUCCESS;
 }

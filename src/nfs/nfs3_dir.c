@@ -172,8 +172,7 @@ static enum rpc_status list(struct rpc_call *call, const xdr_nfs3_fh *fh,
 		nfs3_put_status(out, ret);
 		nfs3_put_post_attr_of(out, &r, dir);
 	}
-	if (dir)
-		file_put(dir);
+	file_put(dir);
 	return RPC_SUCCESS;
 }
 

@@ -131,8 +131,7 @@ enum rpc_status nfs3_read(struct rpc_call *call, void *args)
 		xdr_out_u32(out, (uint32_t)rd.len);
 		put_data(call, m, &rd);
 	}
-	if (f)
-		file_put(f);
+	file_put(f);
 	return RPC_SUCCESS;
 }
 
@@ -312,8 +311,7 @@ enum rpc_status nfs3_write(struct rpc_call *call, void *args)
 		xdr_out_u32(out, w.committed);
 		nfs3_put_verifier(out, w.verifier);
 	}
-	if (f)
-		file_put(f);
+	file_put(f);
 	return RPC_SUCCESS;
 }
 

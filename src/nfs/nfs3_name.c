@@ -14,6 +14,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* The directory, and the name in it in FS_NAME_MAX + 1 bytes. The
+ * directory is the caller's to put on failure too. */
+static int open_dirop(struct rpc_call *call, const struct nfs3_dirop *a,
+		      struct fs_request *r, struct fs_file **dir, char *name)
+{
+	int ret = nfs3_open(call, &a->dir, r, dir);
+
+	return ret ? ret : nfs3_text(&a->name, name, FS_NAME_MAX + 1);
+}
+
 enum rpc_status nfs3_lookup(struct rpc_call *call, void *args)
 {
 	const struct nfs3_dirop *a = args;
@@ -25,9 +35,7 @@ enum rpc_status nfs3_lookup(struct rpc_call *call, void *args)
 
 	if (!nfs_try_block(call, &a->dir))
 		return RPC_AGAIN;
-	ret = nfs3_open(call, &a->dir, &r, &dir);
-	if (!ret)
-		ret = nfs3_text(&a->name, name, sizeof(name));
+	ret = open_dirop(call, a, &r, &dir, name);
 	if (!ret)
 		ret = name_lookup(&r, dir, name, &f);
 	nfs3_put_status(out, ret);
@@ -37,8 +45,7 @@ enum rpc_status nfs3_lookup(struct rpc_call *call, void *args)
 		file_put(f);
 	}
 	nfs3_put_post_attr_of(out, &r, dir);
-	if (dir)
-		file_put(dir);
+	file_put(dir);
 	return RPC_SUCCESS;
 }
 
@@ -56,9 +63,7 @@ static enum rpc_status make(struct rpc_call *call,
 
 	if (!nfs_try_block(call, &where->dir))
 		return RPC_AGAIN;
-	ret = nfs3_open(call, &where->dir, &r, &dir);
-	if (!ret)
-		ret = nfs3_text(&where->name, name, sizeof(name));
+	ret = open_dirop(call, where, &r, &dir, name);
 	if (!ret)
 		ret = error ? error
 			    : name_create(&r, dir, name, what, &f, &wcc);
@@ -70,8 +75,7 @@ static enum rpc_status make(struct rpc_call *call,
 		file_put(f);
 	}
 	nfs3_put_change(out, &wcc);
-	if (dir)
-		file_put(dir);
+	file_put(dir);
 	return RPC_SUCCESS;
 }
 
@@ -154,15 +158,12 @@ static enum rpc_status unmake(struct rpc_call *call, const struct nfs3_dirop *a,
 
 	if (!nfs_try_block(call, &a->dir))
 		return RPC_AGAIN;
-	ret = nfs3_open(call, &a->dir, &r, &dir);
-	if (!ret)
-		ret = nfs3_text(&a->name, name, sizeof(name));
+	ret = open_dirop(call, a, &r, &dir, name);
 	if (!ret)
 		ret = name_remove(&r, dir, name, directory, &wcc);
 	nfs3_put_status(&call->out, ret);
 	nfs3_put_change(&call->out, &wcc);
-	if (dir)
-		file_put(dir);
+	file_put(dir);
 	return RPC_SUCCESS;
 }
 
@@ -202,10 +203,8 @@ enum rpc_status nfs3_rename(struct rpc_call *call, void *args)
 	nfs3_put_status(&call->out, ret);
 	nfs3_put_change(&call->out, &from_wcc);
 	nfs3_put_change(&call->out, &to_wcc);
-	if (to)
-		file_put(to);
-	if (from)
-		file_put(from);
+	file_put(to);
+	file_put(from);
 	return RPC_SUCCESS;
 }
 
@@ -233,9 +232,7 @@ enum rpc_status nfs3_link(struct rpc_call *call, void *args)
 	nfs3_put_status(out, ret);
 	nfs3_put_post_attr_of(out, &r, f);
 	nfs3_put_change(out, &wcc);
-	if (dir)
-		file_put(dir);
-	if (f)
-		file_put(f);
+	file_put(dir);
+	file_put(f);
 	return RPC_SUCCESS;
 }
