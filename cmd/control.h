@@ -13,6 +13,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* Rows of a table of options (cmd/options.h) that most who ask have. */
+#define CONTROL_OPTION(field)                                                  \
+	{                                                                      \
+		"control", 0, OPTION_STRING, field, "SOCKET",                  \
+			"the server's control socket", NULL, 0, 0              \
+	}
+#define CONTROL_OPTION_JSON(field)                                             \
+	{                                                                      \
+		"json", 0, OPTION_FLAG, field, NULL, "print a JSON document",  \
+			NULL, 0, 0                                             \
+	}
+
 /* Words of a row, at most: more are none of ours. */
 #define CONTROL_WORDS_MAX 8
 

@@ -36,22 +36,12 @@ struct knob_options {
 		"export", 0, OPTION_STRING, FIELD(export), "PATH",             \
 			"of this export, not of the server", NULL, 0, 0        \
 	}
-#define ROW_CONTROL                                                            \
-	{                                                                      \
-		"control", 0, OPTION_STRING, FIELD(control), "SOCKET",         \
-			"the server's control socket", NULL, 0, 0              \
-	}
-#define ROW_JSON                                                               \
-	{                                                                      \
-		"json", 0, OPTION_FLAG, FIELD(json), NULL,                     \
-			"print a JSON document", NULL, 0, 0                    \
-	}
 
 static const struct option_row get_rows[] = {
 	ROW_NAME("print this one's value (all with names)"),
 	ROW_EXPORT,
-	ROW_CONTROL,
-	ROW_JSON,
+	CONTROL_OPTION(FIELD(control)),
+	CONTROL_OPTION_JSON(FIELD(json)),
 };
 
 static const struct option_usage get_usage = {
@@ -67,8 +57,8 @@ static const struct option_row set_rows[] = {
 	{ "VALUE", 0, OPTION_WORD, FIELD(value), NULL,
 	  "its value; of an export's also inherit", NULL, 0, 0 },
 	ROW_EXPORT,
-	ROW_CONTROL,
-	ROW_JSON,
+	CONTROL_OPTION(FIELD(control)),
+	CONTROL_OPTION_JSON(FIELD(json)),
 };
 
 static const struct option_usage set_usage = {

@@ -27,10 +27,8 @@ struct stat_options {
 #define FIELD(name) offsetof(struct stat_options, name)
 
 static const struct option_row rows[] = {
-	{ "control", 0, OPTION_STRING, FIELD(control), "SOCKET",
-	  "the server's control socket", NULL, 0, 0 },
-	{ "json", 0, OPTION_FLAG, FIELD(json), NULL, "print a JSON document",
-	  NULL, 0, 0 },
+	CONTROL_OPTION(FIELD(control)),
+	CONTROL_OPTION_JSON(FIELD(json)),
 	{ "interval", 'i', OPTION_COUNT, FIELD(interval), "SECONDS",
 	  "print again after each", NULL, 1, 86400 },
 	{ "count", 0, OPTION_COUNT, FIELD(count), "N",

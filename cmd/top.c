@@ -30,8 +30,7 @@ struct top_options {
 #define FIELD(name) offsetof(struct top_options, name)
 
 static const struct option_row rows[] = {
-	{ "control", 0, OPTION_STRING, FIELD(control), "SOCKET",
-	  "the server's control socket", NULL, 0, 0 },
+	CONTROL_OPTION(FIELD(control)),
 	{ "interval", 'i', OPTION_COUNT, FIELD(interval), "SECONDS",
 	  "between two looks (1)", NULL, 1, 3600 },
 	{ "count", 0, OPTION_COUNT, FIELD(count), "N",

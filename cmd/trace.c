@@ -31,8 +31,7 @@ struct trace_options {
 static const struct option_row rows[] = {
 	{ "EVENT", 0, OPTION_WORDS, FIELD(events), NULL,
 	  "a name, or its beginning and * (all)", NULL, 0, 0 },
-	{ "control", 0, OPTION_STRING, FIELD(control), "SOCKET",
-	  "the server's control socket", NULL, 0, 0 },
+	CONTROL_OPTION(FIELD(control)),
 	{ "json", 0, OPTION_FLAG, FIELD(json), NULL,
 	  "print each event as a JSON document", NULL, 0, 0 },
 	{ "count", 0, OPTION_COUNT, FIELD(count), "N",
