@@ -98,8 +98,18 @@ static ssize_t kernel_write(struct side_file *file, const void *buf, size_t len,
 
 	if (flags.mode == MODE_DONTCACHE)
 		rwf |= RWF_DONTCACHE;
-	n = pwritev2(file->fd, &iov, 1, off, rwf);
-	return n < 0 ? -errno : n;
+	/* Where the device is full a write ends early; the next says why. */
+	while (iov.iov_len) {
+		n = pwritev2(file->fd, &iov, 1, off, rwf);
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		iov.iov_base = (char *)iov.iov_base + n;
+		iov.iov_len -= (size_t)n;
+		off += n;
+	}
+	return (ssize_t)(len - iov.iov_len);
 }
 
 static ssize_t kernel_read(struct side_file *file, void *buf, size_t len,
