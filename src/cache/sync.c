@@ -3,12 +3,17 @@
  * Sync with group commit.
  *
  * Callers of one file line up. Whoever finds no leader leads: it gathers, until
- * as many have joined as the last group had, at most for half the time a sync
- * takes (a group that waits for its members to come back is larger, and the
- * device sync the same: measured elsewhere 872-993 MiB/s against 483-564). Then
- * it takes the line as it is, writes out all their ranges as one, syncs the
- * device once, and tells everybody. Those who came later have their data
- * written perhaps, but not covered: they are the next group.
+ * as many have joined as there were with the last group, at most for half the
+ * time a sync takes (a group that waits for its members to come back is larger,
+ * and the device sync the same: measured elsewhere 872-993 MiB/s against
+ * 483-564). Then it takes the line, but for callers far ahead of the others
+ * (reach()), writes out all their ranges as one, syncs the device once, and
+ * tells everybody. Those who came later have their data written perhaps, but not
+ * covered: they are the next group.
+ *
+ * Tried and left: two groups at work at once, one writing while the other syncs
+ * (their halves cost more than the overlap gave), and callers that write their
+ * own whole pages before they line up (more device writes, 0.5 of the rate).
  *
  * The device sync is left out if nothing changed on the device since the last
  * good one began. A failed one may have lost everything written since then:
@@ -26,10 +31,15 @@
 /* Callers of one group: as many as a busy server has workers. */
 #define GROUP_MAX 64
 
+/* Groups that may leave a caller waiting who is ahead of others: as many rounds
+ * as writers are apart after a start one by one. */
+#define PASSED_MAX 4
+
 struct sync_waiter {
 	struct cds_list_head node;
 	struct page_range range;
 	bool meta;
+	unsigned passed; /* groups that left it waiting */
 	int err;
 	atomic_bool done; /* set last: then the waiter may be gone */
 };
@@ -60,18 +70,61 @@ static void gather(struct mapping *m)
 	}
 }
 
+/* The callers in line, lowest offset first. */
+static unsigned sort_line(struct sync_state *s, struct sync_waiter **w)
+	REQUIRES(s->lock)
+{
+	struct sync_waiter *next;
+	unsigned nr = 0, i;
+
+	cds_list_for_each_entry (next, &s->waiting, node) {
+		if (nr == GROUP_MAX)
+			break;
+		for (i = nr++; i && w[i - 1]->range.first > next->range.first;
+		     i--)
+			w[i] = w[i - 1];
+		w[i] = next;
+	}
+	return nr;
+}
+
+/*
+ * How far up the file a group reaches. Interleaved writers follow on each
+ * other, and whoever once missed a group would stay a round behind the others
+ * for ever: their shared edges would never be complete in one group, and its
+ * writes never grow together. So where a quarter or more follow on each other,
+ * those ahead of one round, counted from the lowest, wait for those behind.
+ * Rewriting 47008-byte records by 32 writers: 0.64 fills a record before, 0.1
+ * after, at 1.6 times the rate.
+ */
+static uint64_t reach(struct sync_waiter *const *w, unsigned nr)
+{
+	uint64_t pages = 0;
+	unsigned chained = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		pages += w[i]->range.last - w[i]->range.first + 1;
+		chained += i && w[i]->range.first <= w[i - 1]->range.last + 1;
+	}
+	return 4 * chained < nr ? UINT64_MAX : w[0]->range.first + pages;
+}
+
 static void take_line(struct sync_state *s, struct group *g)
 {
-	struct sync_waiter *w, *next;
+	struct sync_waiter *w[GROUP_MAX];
+	unsigned nr;
+	uint64_t end;
 
 	mutex_lock(&s->lock);
-	cds_list_for_each_entry_safe (w, next, &s->waiting, node) {
-		if (g->nr == GROUP_MAX)
-			break;
-		cds_list_del(&w->node);
-		g->range[g->nr] = w->range;
-		g->meta |= w->meta;
-		g->w[g->nr++] = w;
+	nr = sort_line(s, w);
+	end = nr ? reach(w, nr) : 0;
+	for (unsigned i = 0; i < nr; i++) {
+		if (w[i]->range.first >= end && w[i]->passed++ < PASSED_MAX)
+			continue;
+		cds_list_del(&w[i]->node);
+		g->range[g->nr] = w[i]->range;
+		g->meta |= w[i]->meta;
+		g->w[g->nr++] = w[i];
 	}
 	atomic_fetch_sub(&s->nr_waiting, g->nr);
 	mutex_unlock(&s->lock);
@@ -125,7 +178,8 @@ static void lead(struct mapping *m)
 		g.w[i]->err = err;
 		atomic_store(&g.w[i]->done, true);
 	}
-	s->last_group = g.nr;
+	/* Who came while it was at work is as many more. */
+	s->last_group = g.nr + atomic_load(&s->nr_waiting);
 	/* An eighth of the new on seven of the old: follows a device that
 	 * changes within some ten groups. */
 	s->sync_ns += ((int64_t)(clock_ns() - start) - (int64_t)s->sync_ns) / 8;

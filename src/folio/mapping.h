@@ -36,7 +36,8 @@ struct sync_state {
 	atomic_uint nr_waiting; /* (A) */
 	atomic_uint want; /* (A) callers the leader gathers; 0: it does not */
 	bool running GUARDED(lock); /* a leader is at work */
-	unsigned last_group GUARDED(lock); /* callers it served */
+	/* callers there were with the last group: served, or come meanwhile */
+	unsigned last_group GUARDED(lock);
 	uint64_t sync_ns GUARDED(lock); /* smoothed time of a group */
 	struct waitq joined; /* the leader gathers here */
 	struct waitq done;

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -441,6 +442,49 @@ static void few_edges_hold_nobody(void **state)
 	rig_fini(&r);
 }
 
+/* ---- group commit ---- */
+
+struct low_syncer {
+	struct rig *r;
+	int64_t off;
+	atomic_bool *done;
+};
+
+static void *sync_until_done(void *arg)
+{
+	struct low_syncer *y = arg;
+
+	while (!atomic_load(y->done))
+		rig_write(y->r->file, 6000, y->off, 1, TR_DONTCACHE | TR_DSYNC);
+	return NULL;
+}
+
+/* Callers that follow on each other go before one who is far ahead, but only so
+ * often: were it for ever, this would not end. */
+static void callers_ahead_are_served(void **state)
+{
+	atomic_bool done = false;
+	struct low_syncer low[3];
+	pthread_t thread[3];
+	struct rig r;
+
+	rig_init(&r, &plain);
+	for (int i = 0; i < 3; i++) {
+		low[i] = (struct low_syncer){ &r, i * 6000, &done };
+		assert_int_equal(pthread_create(&thread[i], NULL,
+						sync_until_done, &low[i]),
+				 0);
+	}
+	for (int i = 0; i < 50; i++)
+		rig_write(r.file, 6000, (100 + i) << 20, 1,
+			  TR_DONTCACHE | TR_DSYNC);
+	atomic_store(&done, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	rig_verify(r.file, 18000, 0, 1, 0);
+	rig_fini(&r);
+}
+
 /* ---- the end ---- */
 
 /* With a device on which nothing works any more. */
@@ -476,6 +520,7 @@ int main(void)
 		cmocka_unit_test(tails_hold_nobody),
 		cmocka_unit_test(limit_below_background),
 		cmocka_unit_test(devices_share_the_edges),
+		cmocka_unit_test(callers_ahead_are_served),
 		cmocka_unit_test(io_max_need_not_fit_blocks),
 		cmocka_unit_test(few_edges_hold_nobody),
 		cmocka_unit_test(appends_kick),
