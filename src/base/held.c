@@ -21,12 +21,12 @@ const char *lock_rank_name(unsigned rank)
 		[LOCK_CONTROL] = "control", [LOCK_EXPORTS] = "exports",
 		[LOCK_CONN] = "conn",	    [LOCK_FILES] = "files",
 		[LOCK_FILE] = "file",	    [LOCK_CACHE] = "cache",
-		[LOCK_SYNC] = "sync",	    [LOCK_SIZE] = "size",
-		[LOCK_FOLIO] = "folio",	    [LOCK_INDEX] = "index",
-		[LOCK_EDGE] = "edge",	    [LOCK_WB] = "wb",
-		[LOCK_LRU] = "lru",	    [LOCK_STORE] = "store",
-		[LOCK_RING] = "ring",	    [LOCK_SLAB] = "slab",
-		[LOCK_ARENA] = "arena",	    [LOCK_LEAF] = "leaf",
+		[LOCK_SYNC] = "sync",	    [LOCK_FOLIO] = "folio",
+		[LOCK_INDEX] = "index",	    [LOCK_EDGE] = "edge",
+		[LOCK_WB] = "wb",	    [LOCK_LRU] = "lru",
+		[LOCK_STORE] = "store",	    [LOCK_RING] = "ring",
+		[LOCK_SLAB] = "slab",	    [LOCK_ARENA] = "arena",
+		[LOCK_LEAF] = "leaf",
 	};
 
 	return rank < LOCK_RANKS ? names[rank] : "unknown";

@@ -35,7 +35,6 @@ enum lock_rank {
 	LOCK_FILE, /* one of its files */
 	LOCK_CACHE, /* a cache's table of mappings */
 	LOCK_SYNC, /* a mapping's group commit */
-	LOCK_SIZE, /* a mapping's size and truncation state */
 	LOCK_FOLIO, /* the folio lock: a state bit, listed for its place */
 	LOCK_INDEX, /* a mapping's index, tags and counters' wb */
 	LOCK_EDGE, /* a cache's list of incomplete edges */

@@ -169,8 +169,6 @@ int cache_get_folio(struct mapping *m, uint64_t idx, unsigned flags,
 			state_or(&f->state, FOLIO_REFERENCED);
 		break;
 	}
-	if ((flags & GET_STABLE) && m->stable_pages)
-		folio_wait(f, FOLIO_WRITEBACK);
 	*out = f;
 	return 0;
 }

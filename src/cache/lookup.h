@@ -11,11 +11,10 @@ enum get_flags {
 	GET_LOCK = 1 << 0, /* return it locked */
 	GET_CREAT = 1 << 1, /* make it if absent; needs GET_LOCK */
 	GET_NOWAIT = 1 << 2, /* never sleep: -EAGAIN */
-	GET_STABLE = 1 << 3, /* a writer: wait where pages must be stable */
-	GET_DONTCACHE = 1 << 4, /* uncached: a made folio is drop-behind */
-	GET_EDGE = 1 << 5, /* with it: the caller covers the unit partly */
+	GET_DONTCACHE = 1 << 3, /* uncached: a made folio is drop-behind */
+	GET_EDGE = 1 << 4, /* with it: the caller covers the unit partly */
 	/* One of the cache's own: never clears a mark. */
-	GET_INTERNAL = 1 << 6,
+	GET_INTERNAL = 1 << 5,
 };
 
 /*

@@ -267,7 +267,7 @@ static ssize_t write_part(struct mapping *m, struct iter *it, int64_t off,
 	bool partial = in_unit || len < m->unit, edge;
 	size_t span = partial ? min_of(m->unit - in_unit, len)
 			      : align_down(len, m->unit);
-	unsigned get = GET_LOCK | GET_CREAT | GET_STABLE;
+	unsigned get = GET_LOCK | GET_CREAT;
 	size_t given;
 	int err;
 

@@ -61,7 +61,6 @@ struct folio {
 	uint8_t retries; /* (L) failed writebacks in a row */
 	atomic_ushort maps; /* (A) tr_map()s of it */
 	atomic_ushort ios; /* (A) device writes in flight of it */
-	uint16_t group; /* memory group it is charged to */
 };
 
 _Static_assert(sizeof(struct folio) == 64, "one cache line a descriptor");

@@ -61,7 +61,6 @@ struct mapping {
 	struct tr_store_attr attr; /* (C) alignments, block; not size */
 	uint32_t unit; /* (C) bytes: the smallest folio */
 	uint8_t min_order, max_order; /* (C) */
-	bool stable_pages; /* (C) writers wait for writeback */
 	atomic_int refs; /* (A) */
 	int nr_open; /* (T) */
 	struct cds_list_head bucket; /* (T) */
@@ -69,12 +68,11 @@ struct mapping {
 
 	struct mutex index_lock; /* LOCK_INDEX */
 	struct index index; /* (I) lookups: RCU */
-	struct wb *wb; /* (I) NULL: cannot be written back */
+	struct wb *wb; /* (I) with a reference */
 	bool listed; /* (I) on a list of wb, or taken from it */
 	struct cds_list_head wb_node; /* wb.lock */
 	uint64_t dirtied_ns; /* (I) when it was listed */
 	struct cds_list_head ranges; /* (I) closed ranges */
-	atomic_uint nr_ranges; /* (A) */
 	uint64_t flush_next; /* the flusher's: where its next pass starts */
 
 	_Atomic int64_t size; /* (G) bytes, as users see it */
