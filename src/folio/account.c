@@ -21,8 +21,7 @@
 
 #include <assert.h>
 
-static void count(struct wb *wb, struct counter *of_wb, struct counter *of_all,
-		  long n)
+static void count(struct counter *of_wb, struct counter *of_all, long n)
 {
 	counter_add(of_wb, n);
 	counter_add(of_all, n);
@@ -57,13 +56,13 @@ void account_dirty(struct mapping *m, struct folio *f) REQUIRES(m->index_lock)
 
 	if (folio_test(f, FOLIO_EDGE)) {
 		index_tag(&m->index, f->idx, TAG_EDGE);
-		count(wb, &wb->nr.edge_dirty, &c->edge_dirty, n);
+		count(&wb->nr.edge_dirty, &c->edge_dirty, n);
 	} else {
 		make_eligible(m, f);
 	}
-	count(wb, &wb->nr.reclaimable, &c->reclaimable, n);
+	count(&wb->nr.reclaimable, &c->reclaimable, n);
 	if (folio_test(f, FOLIO_DROPBEHIND))
-		count(wb, &wb->nr.dontcache_dirty, &c->dontcache_dirty, n);
+		count(&wb->nr.dontcache_dirty, &c->dontcache_dirty, n);
 	counter_add(&wb->nr.dirtied, n);
 }
 
@@ -75,15 +74,15 @@ void account_clean(struct mapping *m, struct folio *f) REQUIRES(m->index_lock)
 
 	if (index_has_tag(&m->index, f->idx, TAG_EDGE)) {
 		index_untag(&m->index, f->idx, TAG_EDGE);
-		count(wb, &wb->nr.edge_dirty, &c->edge_dirty, -n);
+		count(&wb->nr.edge_dirty, &c->edge_dirty, -n);
 	} else if (index_has_tag(&m->index, f->idx, TAG_DIRTY)) {
 		index_untag(&m->index, f->idx, TAG_DIRTY);
 	} else {
 		return;
 	}
-	count(wb, &wb->nr.reclaimable, &c->reclaimable, -n);
+	count(&wb->nr.reclaimable, &c->reclaimable, -n);
 	if (folio_test(f, FOLIO_DROPBEHIND))
-		count(wb, &wb->nr.dontcache_dirty, &c->dontcache_dirty, -n);
+		count(&wb->nr.dontcache_dirty, &c->dontcache_dirty, -n);
 }
 
 void folio_mark_dirty(struct folio *f, unsigned also)
@@ -97,8 +96,7 @@ void folio_mark_dirty(struct folio *f, unsigned also)
 	if (!m)
 		return;
 	mutex_lock(&m->index_lock);
-	if (f->mapping == m && m->wb && folio_test(f, FOLIO_DIRTY) &&
-	    !counted(m, f))
+	if (f->mapping == m && folio_test(f, FOLIO_DIRTY) && !counted(m, f))
 		account_dirty(m, f);
 	mutex_unlock(&m->index_lock);
 }
@@ -121,8 +119,7 @@ static unsigned take_dirty(struct mapping *m, struct folio *f)
 {
 	unsigned was = state_and(&f->state, ~(FOLIO_DIRTY | FOLIO_ALLDIRTY));
 
-	if (m->wb)
-		account_clean(m, f);
+	account_clean(m, f);
 	return was;
 }
 
@@ -141,8 +138,7 @@ static bool start_writeback(struct mapping *m, struct folio *f)
 	index_untag(&m->index, f->idx, TAG_TOWRITE);
 	index_tag(&m->index, f->idx, TAG_WRITEBACK);
 	state_or(&f->state, FOLIO_WRITEBACK);
-	if (m->wb)
-		count(m->wb, &m->wb->nr.writeback, &m->cache->writeback, n);
+	count(&m->wb->nr.writeback, &m->cache->writeback, n);
 	return true;
 }
 
@@ -169,12 +165,9 @@ void folios_end_writeback(struct mapping *m, struct folio **f, unsigned nr,
 		index_untag(&m->index, f[i]->idx, TAG_WRITEBACK);
 		pages += folio_nr_pages(f[i]);
 	}
-	if (m->wb) {
-		count(m->wb, &m->wb->nr.writeback, &m->cache->writeback,
-		      -pages);
-		if (written)
-			counter_add(&m->wb->nr.written, pages);
-	}
+	count(&m->wb->nr.writeback, &m->cache->writeback, -pages);
+	if (written)
+		counter_add(&m->wb->nr.written, pages);
 	for (unsigned i = 0; i < nr; i++)
 		folio_clear_wake(f[i], FOLIO_WRITEBACK);
 	mutex_unlock(&m->index_lock);
@@ -202,9 +195,9 @@ void folio_mark_dropbehind(struct folio *f)
 
 	mutex_lock(&m->index_lock);
 	if (!(state_or(&f->state, FOLIO_DROPBEHIND) & FOLIO_DROPBEHIND) &&
-	    m->wb && counted(m, f))
-		count(m->wb, &m->wb->nr.dontcache_dirty,
-		      &m->cache->dontcache_dirty, folio_nr_pages(f));
+	    counted(m, f))
+		count(&m->wb->nr.dontcache_dirty, &m->cache->dontcache_dirty,
+		      folio_nr_pages(f));
 	mutex_unlock(&m->index_lock);
 }
 
@@ -212,9 +205,9 @@ static void clear_dropbehind(struct mapping *m, struct folio *f)
 	REQUIRES(m->index_lock)
 {
 	if ((state_and(&f->state, ~FOLIO_DROPBEHIND) & FOLIO_DROPBEHIND) &&
-	    m->wb && counted(m, f))
-		count(m->wb, &m->wb->nr.dontcache_dirty,
-		      &m->cache->dontcache_dirty, -(long)folio_nr_pages(f));
+	    counted(m, f))
+		count(&m->wb->nr.dontcache_dirty, &m->cache->dontcache_dirty,
+		      -(long)folio_nr_pages(f));
 }
 
 void folio_clear_dropbehind(struct folio *f)
@@ -232,9 +225,9 @@ void folio_edge_to_dirty(struct folio *f)
 
 	mutex_lock(&m->index_lock);
 	state_and(&f->state, ~FOLIO_EDGE);
-	if (m->wb && index_has_tag(&m->index, f->idx, TAG_EDGE)) {
+	if (index_has_tag(&m->index, f->idx, TAG_EDGE)) {
 		index_untag(&m->index, f->idx, TAG_EDGE);
-		count(m->wb, &m->wb->nr.edge_dirty, &m->cache->edge_dirty,
+		count(&m->wb->nr.edge_dirty, &m->cache->edge_dirty,
 		      -(long)folio_nr_pages(f));
 		make_eligible(m, f);
 	}

@@ -61,7 +61,7 @@ static void place_part(struct split *s, struct folio *part, unsigned i)
 		lru_activate(m->cache, part);
 	for (uint64_t k = 0; k < 1ull << s->order; k++)
 		index_replace(&m->index, part->idx + k, part);
-	if (state & FOLIO_DIRTY && m->wb) {
+	if (state & FOLIO_DIRTY) {
 		account_dirty(m, part);
 		if (s->towrite)
 			index_tag(&m->index, part->idx, TAG_TOWRITE);
