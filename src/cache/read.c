@@ -52,7 +52,7 @@ static int make_readable(struct mapping *m, struct folio *f, size_t from,
 		if (!err && f->mapping == m)
 			folio_clear_dropbehind(f);
 	} else if (f->edge && !folio_test(f, FOLIO_UPTODATE) &&
-		   !edge_has(m, f, from, to)) {
+		   !edge_has(f, from, to)) {
 		err = nowait ? -EAGAIN : fill_locked(m, f);
 	}
 	if (err || f->mapping != m)

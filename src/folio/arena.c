@@ -378,7 +378,7 @@ void arena_free(struct arena *a, struct folio *f)
 	mutex_unlock(&a->lock);
 }
 
-void arena_split(struct arena *a, struct folio *f, unsigned order)
+void arena_split(struct folio *f, unsigned order)
 {
 	uint64_t i, nr = folio_nr_pages(f);
 

@@ -66,7 +66,7 @@ void arena_free(struct arena *a, struct folio *f);
  * own. The descriptors of the new parts are zero (refs too) but for order;
  * that of f only gets the new order.
  */
-void arena_split(struct arena *a, struct folio *f, unsigned order);
+void arena_split(struct folio *f, unsigned order);
 
 /* Pages that can be given now, the reserve included. */
 uint64_t arena_free_pages(const struct arena *a);

@@ -201,8 +201,7 @@ void edge_detach(struct mapping *m, struct folio *f)
 	free_edge(m->cache, f);
 }
 
-bool edge_next_covered(const struct mapping *m, const struct folio *f,
-		       size_t *from, size_t *to)
+bool edge_next_covered(const struct folio *f, size_t *from, size_t *to)
 {
 	const struct edge *e = f->edge;
 	size_t i = *from, end;
@@ -228,12 +227,11 @@ bool edge_next_covered(const struct mapping *m, const struct folio *f,
 	return i < end;
 }
 
-bool edge_next_gap(const struct mapping *m, const struct folio *f, size_t *from,
-		   size_t *to)
+bool edge_next_gap(const struct folio *f, size_t *from, size_t *to)
 {
 	size_t a = *from, b = *to;
 
-	while (a < *to && edge_next_covered(m, f, &a, &b)) {
+	while (a < *to && edge_next_covered(f, &a, &b)) {
 		if (a > *from) {
 			*to = a;
 			return true;
@@ -244,10 +242,9 @@ bool edge_next_gap(const struct mapping *m, const struct folio *f, size_t *from,
 	return *from < *to;
 }
 
-bool edge_has(const struct mapping *m, const struct folio *f, size_t from,
-	      size_t to)
+bool edge_has(const struct folio *f, size_t from, size_t to)
 {
-	return !edge_next_gap(m, f, &from, &to);
+	return !edge_next_gap(f, &from, &to);
 }
 
 /* Takes references, unless the folio is just leaving the cache. */

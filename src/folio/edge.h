@@ -60,16 +60,13 @@ void edge_retire(struct mapping *m, struct folio *f);
 void edge_detach(struct mapping *m, struct folio *f);
 
 /* Whether bytes [from, to) are all covered. */
-bool edge_has(const struct mapping *m, const struct folio *f, size_t from,
-	      size_t to);
+bool edge_has(const struct folio *f, size_t from, size_t to);
 
 /* The next bytes in [*from, *to) that are not covered. */
-bool edge_next_gap(const struct mapping *m, const struct folio *f, size_t *from,
-		   size_t *to);
+bool edge_next_gap(const struct folio *f, size_t *from, size_t *to);
 
 /* The next bytes in [*from, *to) that are covered. */
-bool edge_next_covered(const struct mapping *m, const struct folio *f,
-		       size_t *from, size_t *to);
+bool edge_next_covered(const struct folio *f, size_t *from, size_t *to);
 
 /* A reference on the folio and one on its mapping. */
 struct edge_ref {

@@ -86,7 +86,7 @@ static bool replace(struct folio *f, struct split *s) REQUIRES(m->index_lock)
 	index_untag(&m->index, f->idx, TAG_TOWRITE);
 	s->blocks = f->blocks;
 	f->blocks = NULL;
-	arena_split(m->cache->arena, f, s->order);
+	arena_split(f, s->order);
 	for (unsigned i = 0; i < s->nr; i++)
 		place_part(s, f + ((size_t)i << s->order), i);
 	/* Only now: as long as a slot has the whole, it must not be had. */

@@ -96,7 +96,7 @@ static void copy_gaps(struct mapping *m, struct folio *f,
 	char *data = folio_data(f);
 	size_t from = 0, to = m->unit;
 
-	while (edge_next_gap(m, f, &from, &to)) {
+	while (edge_next_gap(f, &from, &to)) {
 		for (size_t at = from; at < to;) {
 			size_t n = min_of(to - at, PAGE_SIZE - at % PAGE_SIZE);
 
@@ -130,7 +130,7 @@ static bool fill_from_nothing(struct mapping *m, struct folio *f)
 	int64_t pos = f->idx << PAGE_SHIFT;
 	size_t valid = valid_bytes(m, f);
 
-	if (pos < atomic_load(&m->store_size) && !edge_has(m, f, 0, valid))
+	if (pos < atomic_load(&m->store_size) && !edge_has(f, 0, valid))
 		return false;
 	copy_gaps(m, f, NULL, 0);
 	state_or(&f->state, FOLIO_UPTODATE);

@@ -83,13 +83,13 @@ static struct folio *disown(struct owned *o, unsigned at)
 	return f;
 }
 
-static void split(struct arena *a, struct owned *o, unsigned at, unsigned to)
+static void split(struct owned *o, unsigned at, unsigned to)
 {
 	struct folio *f = disown(o, at);
 	unsigned i, nr = 1u << (f->order - to);
 
 	f->state = FOLIO_DIRTY;
-	arena_split(a, f, to);
+	arena_split(f, to);
 	assert_int_equal(f->state, FOLIO_DIRTY);
 	for (i = 0; i < nr; i++) {
 		if (i > 0)
@@ -113,7 +113,7 @@ static void step(struct arena *a, struct owned *o, struct rng *rng)
 		f = o->blocks[at];
 		if (order < f->order &&
 		    o->nr + (1u << (f->order - order)) <= BLOCKS)
-			split(a, o, at, order);
+			split(o, at, order);
 		return;
 	case 1:
 	case 2:

@@ -89,13 +89,13 @@ static void compare(struct scene *s, struct folio *f)
 	a = c = from;
 	b = d = to;
 	whole = !model_run(s, false, &a, &b);
-	assert_int_equal(edge_has(s->m, f, from, to), whole);
-	assert_int_equal(edge_next_gap(s->m, f, &c, &d), !whole);
+	assert_int_equal(edge_has(f, from, to), whole);
+	assert_int_equal(edge_next_gap(f, &c, &d), !whole);
 	if (!whole)
 		assert_true(a == c && b == d);
 	a = c = from;
 	b = d = to;
-	assert_int_equal(edge_next_covered(s->m, f, &c, &d),
+	assert_int_equal(edge_next_covered(f, &c, &d),
 			 model_run(s, true, &a, &b));
 	if (a < b)
 		assert_true(a == c && b == d);
