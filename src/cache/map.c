@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "cache/io.h"
 #include "cache/lookup.h"
-#include "folio/blocks.h"
 #include "writeback/fill.h"
 
 #include <errno.h>
@@ -21,21 +20,12 @@ struct tr_map {
 /* Makes a locked folio an ordinary, valid page. 1: it is another's now. */
 static int make_valid(struct mapping *m, struct folio *f)
 {
-	size_t from = 0, to = folio_len(f);
 	int err = cache_make_ordinary(m, f, false);
 
 	if (err || f->mapping != m)
 		return err ?: 1;
 	folio_clear_dropbehind(f);
-	while (!err && blocks_next_missing(m, f, &from, &to)) {
-		err = fill_read(m, (f->idx << PAGE_SHIFT) + from,
-				(char *)folio_data(f) + from, to - from);
-		if (!err)
-			blocks_set_uptodate(m, f, from, to);
-		from = to;
-		to = folio_len(f);
-	}
-	return err;
+	return fill_missing(m, f, 0, folio_len(f), false);
 }
 
 int cache_map(struct mapping *m, int64_t off, struct tr_map **out)

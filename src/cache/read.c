@@ -10,35 +10,10 @@
 #include "cache/io.h"
 
 #include "cache/lookup.h"
-#include "folio/blocks.h"
 #include "folio/edge.h"
 #include "writeback/fill.h"
 
 #include <errno.h>
-
-/* Reads missing blocks of [from, to) of a locked folio. */
-static int read_missing(struct mapping *m, struct folio *f, size_t from,
-			size_t to, bool nowait)
-{
-	int err = 0;
-	size_t end = to;
-
-	if (!f->blocks && !folio_test(f, FOLIO_UPTODATE)) {
-		from = 0;
-		end = to = folio_len(f);
-	}
-	while (!err && blocks_next_missing(m, f, &from, &to)) {
-		if (nowait)
-			return -EAGAIN;
-		err = fill_read(m, (f->idx << PAGE_SHIFT) + from,
-				(char *)folio_data(f) + from, to - from);
-		if (!err)
-			blocks_set_uptodate(m, f, from, to);
-		from = to;
-		to = end;
-	}
-	return err;
-}
 
 /* Makes [from, to) of a locked folio readable. 1: it is another's now. */
 static int make_readable(struct mapping *m, struct folio *f, size_t from,
@@ -57,7 +32,7 @@ static int make_readable(struct mapping *m, struct folio *f, size_t from,
 	}
 	if (err || f->mapping != m)
 		return err ?: 1;
-	return f->edge ? 0 : read_missing(m, f, from, to, nowait);
+	return f->edge ? 0 : fill_missing(m, f, from, to, nowait);
 }
 
 /* Reads from a folio that is no simple hit. Takes over the reference. */

@@ -63,49 +63,13 @@ int cache_make_ordinary(struct mapping *m, struct folio *f, bool nowait)
 	return 0;
 }
 
-/* Reads the block at byte at of the folio, if it is not valid. */
-static int read_block(struct part *p, size_t at)
-{
-	struct mapping *m = p->m;
-	size_t block = m->attr.block, from = align_down(at, block);
-	int err;
-
-	if (block > folio_len(p->f))
-		from = 0, block = folio_len(p->f);
-	if (blocks_uptodate(m, p->f, from, from + block))
-		return 0;
-	if (p->flags & TR_NOWAIT)
-		return -EAGAIN;
-	err = fill_read(m, (p->f->idx << PAGE_SHIFT) + from,
-			(char *)folio_data(p->f) + from, block);
-	if (!err)
-		blocks_set_uptodate(m, p->f, from, from + block);
-	return err;
-}
-
-/* Reads everything of the folio that is not valid. */
-static int read_rest(struct mapping *m, struct folio *f)
-{
-	size_t from = 0, to = folio_len(f);
-	int err = 0;
-
-	while (!err && blocks_next_missing(m, f, &from, &to)) {
-		err = fill_read(m, (f->idx << PAGE_SHIFT) + from,
-				(char *)folio_data(f) + from, to - from);
-		if (!err)
-			blocks_set_uptodate(m, f, from, to);
-		from = to;
-		to = folio_len(f);
-	}
-	return err;
-}
-
 /* Makes valid what the blocks at both ends of the part hold besides it. */
 static int prepare_cached(struct part *p)
 {
 	struct mapping *m = p->m;
 	struct folio *f = p->f;
 	size_t block = m->attr.block;
+	bool nowait = p->flags & TR_NOWAIT;
 	int err = 0;
 
 	if (is_whole(p))
@@ -118,11 +82,11 @@ static int prepare_cached(struct part *p)
 		return 0;
 	}
 	if (!f->blocks && !blocks_make(m, f) && blocks_nr(m, f) > 1)
-		return p->flags & TR_NOWAIT ? -EAGAIN : read_rest(m, f);
+		return fill_missing(m, f, 0, folio_len(f), nowait);
 	if (p->from % block)
-		err = read_block(p, p->from);
+		err = fill_missing(m, f, p->from, p->from + 1, nowait);
 	if (!err && p->to % block)
-		err = read_block(p, p->to);
+		err = fill_missing(m, f, p->to, p->to + 1, nowait);
 	return err;
 }
 
@@ -170,10 +134,8 @@ static int prepare_edge(struct part *p, bool *edge)
 	if (folio_test(f, FOLIO_DROPBEHIND) || f->order != m->min_order ||
 	    atomic_load(&f->maps))
 		return prepare_cached(p);
-	if (f->blocks && !folio_test(f, FOLIO_UPTODATE)) {
-		if (p->flags & TR_NOWAIT)
-			return -EAGAIN;
-		err = read_rest(m, f);
+	if (f->blocks) {
+		err = fill_missing(m, f, 0, folio_len(f), p->flags & TR_NOWAIT);
 		if (err)
 			return err;
 	}

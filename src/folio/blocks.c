@@ -29,8 +29,8 @@ static uint64_t *dirty_bits(const struct blocks *b)
 	return (uint64_t *)b->bits + words(b->nr);
 }
 
-/* Object sizes: room for 64 << 2n blocks each, the last for 4096 (a 2 MiB
- * folio of 512-byte blocks). */
+/* Objects by the blocks they have room for, the last for a 2 MiB folio of
+ * 512-byte blocks. */
 static const unsigned slab_blocks[BLOCKS_SLABS] = { 64,	  256,	1024,
 						    2048, 3072, 4096 };
 
@@ -126,19 +126,6 @@ void blocks_free(struct tr_cache *c, struct folio *f)
 {
 	blocks_drop(c, f->blocks);
 	f->blocks = NULL;
-}
-
-bool blocks_uptodate(const struct mapping *m, const struct folio *f,
-		     size_t from, size_t to)
-{
-	unsigned end = (to + m->attr.block - 1) / m->attr.block;
-
-	if (folio_test(f, FOLIO_UPTODATE))
-		return true;
-	if (!f->blocks)
-		return false;
-	return find_bit(f->blocks->bits, from / m->attr.block, end, false) ==
-	       end;
 }
 
 void blocks_set_uptodate(struct mapping *m, struct folio *f, size_t from,

@@ -29,9 +29,6 @@ static inline unsigned blocks_nr(const struct mapping *m, const struct folio *f)
 bool blocks_make(struct mapping *m, struct folio *f) MUST_CHECK;
 void blocks_free(struct tr_cache *c, struct folio *f);
 
-/* Whether every block that [from, to) touches is valid. */
-bool blocks_uptodate(const struct mapping *m, const struct folio *f,
-		     size_t from, size_t to);
 /* The blocks that [from, to) touches became valid. Sets FOLIO_UPTODATE once
  * all are. Without per-block state the range must be the folio. */
 void blocks_set_uptodate(struct mapping *m, struct folio *f, size_t from,

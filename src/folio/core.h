@@ -27,7 +27,7 @@
 /* Chunks of the arena that are remembered for devices to come: 256 GiB. */
 #define CHUNKS_MAX 4096
 
-/* Per-block bitmaps come in sizes of 64 << n bytes: see blocks.h. */
+/* Sizes that per-block state comes in: blocks.c. */
 #define BLOCKS_SLABS 6
 
 struct lru {

@@ -7,6 +7,7 @@
 #include "writeback/fill.h"
 
 #include "base/mem.h"
+#include "folio/blocks.h"
 #include "folio/edge.h"
 #include "folio/state.h"
 
@@ -287,7 +288,8 @@ static void one_read_done(struct tr_io *io)
 	container_of(io, struct one_read, io)->done = true;
 }
 
-int fill_read(struct mapping *m, int64_t off, void *to, size_t len)
+/* Reads whole blocks. */
+static int read_blocks(struct mapping *m, int64_t off, void *to, size_t len)
 {
 	struct iovec iov = { to, len };
 	struct one_read r = { .io = { .op = TR_IO_READ,
@@ -319,4 +321,28 @@ int fill_read(struct mapping *m, int64_t off, void *to, size_t len)
 	valid = max_of(min_of(valid, (int64_t)r.io.result), 0l);
 	memset((char *)to + valid, 0, len - valid);
 	return 0;
+}
+
+int fill_missing(struct mapping *m, struct folio *f, size_t from, size_t to,
+		 bool nowait)
+{
+	size_t end;
+	int err = 0;
+
+	if (!f->blocks) {
+		from = 0;
+		to = folio_len(f);
+	}
+	end = to;
+	while (!err && blocks_next_missing(m, f, &from, &to)) {
+		if (nowait)
+			return -EAGAIN;
+		err = read_blocks(m, (f->idx << PAGE_SHIFT) + from,
+				  (char *)folio_data(f) + from, to - from);
+		if (!err)
+			blocks_set_uptodate(m, f, from, to);
+		from = to;
+		to = end;
+	}
+	return err;
 }

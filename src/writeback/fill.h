@@ -34,10 +34,12 @@ int fill_edges(struct mapping *m, struct folio **f, unsigned nr);
 int fill_locked(struct mapping *m, struct folio *f) REQUIRES(f);
 
 /*
- * Reads [off, off + len) of the file straight into memory of a locked folio,
- * blocks that hold nothing valid; zeros what is at or beyond end of file. off
- * and len are whole blocks.
+ * Reads the blocks that bytes [from, to) of a locked folio touch and that hold
+ * nothing valid straight into its memory, with zeros at or beyond end of file:
+ * for a folio that is no edge. One without per-block state is read whole.
+ * nowait: -EAGAIN instead of reading.
  */
-int fill_read(struct mapping *m, int64_t off, void *to, size_t len);
+int fill_missing(struct mapping *m, struct folio *f, size_t from, size_t to,
+		 bool nowait) MUST_CHECK REQUIRES(f);
 
 #endif
