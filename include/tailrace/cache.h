@@ -180,9 +180,12 @@ int tr_file_open(struct tr_cache *cache, struct tr_store *store,
 		 struct tr_file **out);
 
 /*
- * Ends an opening, also on error. The last one of a file writes back its
- * incomplete edges and waits for it. Returns a write error that this opening
- * has not been told yet; the data is not durable unless synced before.
+ * Ends an opening, also on error. The last one of a file that has incomplete
+ * edges writes back the file, them included, and waits for it; what else is
+ * dirty stays cached. With many files not open, the one longest so is written
+ * back and let go. Returns a write error that this opening has not been told
+ * yet, else the error of reading what an edge lacks; the data is not durable
+ * unless synced before.
  */
 int tr_file_close(struct tr_file *file);
 

@@ -5,9 +5,9 @@
  * A store opens files, and moves whole blocks between them and memory through
  * queues. A queue is one submitter's context: it belongs to one thread at a
  * time, which starts requests on it, submits them, and runs their completions
- * by waiting. No completion ever runs in another thread or inside
- * tr_queue_start(), and each runs exactly once, also on failure. Different
- * queues, and all other calls, may be used by any threads at once.
+ * by waiting. No completion ever runs in another thread or inside start, and
+ * each runs exactly once, also on failure. Different queues, and all other
+ * calls, may be used by any threads at once.
  *
  * Provided: tr_store_host_open() for a directory of the host, opened O_DIRECT;
  * tr_store_ram_create() for an emulated device; and layers that stand on
@@ -132,8 +132,9 @@ struct tr_store_ops {
 	 * Called before writes to [off, off + len) are started: makes sure
 	 * that none of them extends the file. floor is the size in memory
 	 * rounded down to a block, or the end of a direct write: the file's
-	 * size becomes at least that and never more. The store may allocate ahead if dense is set: the file
-	 * is growing at its end without holes. Errors: -ENOSPC, -EDQUOT, -EIO.
+	 * size becomes at least that and never more. The store may allocate
+	 * ahead if dense is set: the file is growing at its end without holes.
+	 * Errors: -ENOSPC, -EDQUOT, -EIO.
 	 */
 	int (*prepare)(struct tr_store_file *file, int64_t off, size_t len,
 		       int64_t floor, bool dense);

@@ -83,14 +83,13 @@ struct mapping {
 	atomic_bool
 		sparse; /* (A) grew with holes: nothing is allocated ahead */
 
+	atomic_ulong again; /* (A) folio_mark_again() calls */
+	atomic_uint preparing; /* (A) inside prepare_enter() */
 	/* (A) what changed on the device, and what a sync has covered. */
-	atomic_ulong again; /* folios to be written again: writeout_wait() */
-	atomic_uint preparing; /* inside prepare_enter() */
 	atomic_ulong changes;
 	atomic_ulong durable; /* by a datasync at least */
 	atomic_ulong meta_durable; /* by a full sync */
-	/* (A) writeback errors: see err.h. */
-	atomic_uint err;
+	atomic_uint err; /* (A) writeback errors: err_set() */
 	atomic_ulong nr_errors; /* (A) err_set() calls */
 	atomic_ulong loss; /* loss generation */
 	_Atomic int64_t mtime_ns; /* (A) of the last accepted write; 0: none */

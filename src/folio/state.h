@@ -19,10 +19,10 @@
  * Counted folios have exactly one of the tags: EDGE while they are incomplete
  * edges, which flusher passes leave alone; else DIRTY.
  *
- *   clean --folio_mark_dirty--> dirty --folio_start_writeback--> writeback
+ *   clean --folio_mark_dirty--> dirty --folios_start_writeback-> writeback
  *     ^                          | ^                               |
  *     +----folio_cancel_dirty----+ +--folio_mark_dirty (both)      |
- *     ^------------------------folio_end_writeback-----------------+
+ *     ^------------------------folios_end_writeback----------------+
  */
 #ifndef TR_FOLIO_STATE_H
 #define TR_FOLIO_STATE_H

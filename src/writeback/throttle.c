@@ -59,7 +59,7 @@ struct throttle {
 	struct mutex lock; /* LOCK_LEAF */
 	struct cds_list_head line[LINES] GUARDED(lock);
 	atomic_long waiting[LINES]; /* (A) */
-	struct waitq edges; /* writers near or at edge_max_pages */
+	struct waitq edges; /* writers from edges_near() on */
 	atomic_long waiting_edges; /* (A) */
 	atomic_long evicting; /* (A) of them, at edge_max_pages */
 	atomic_ulong gone; /* (A) edges completed while somebody waits */
@@ -311,7 +311,7 @@ static bool may_go_on(struct mapping *m, int64_t off)
 }
 
 /*
- * Near the limit a writer that is ahead of its neighbours sleeps, so that they
+ * From edges_near() on a writer ahead of its neighbours sleeps, so that they
  * get the processor and complete the edges it left: a time slice is enough to
  * run thousands of edges ahead. It goes on when they have come near, or when
  * nothing was completed for a while: then no neighbour is coming, and until

@@ -9,7 +9,9 @@
  * writers of one file, of whom the one at the lowest offset goes first.
  *
  * Incomplete edges do not count: flushers leave them alone. They have a limit
- * of their own, edge_max_pages.
+ * of their own, edge_max_pages and half of dirty_background at most. From a
+ * quarter of it on, writers of parts of units that are far ahead of the lowest
+ * edge of their file wait for their neighbours.
  */
 #ifndef TR_WRITEBACK_THROTTLE_H
 #define TR_WRITEBACK_THROTTLE_H
@@ -22,8 +24,8 @@ void throttle_fini(struct tr_cache *c);
 /*
  * Called before a write of [off, off + len) takes its first folio lock. Starts
  * the flusher above dirty_background; sleeps above dirty_limit, or, uncached,
- * above dontcache_limit, and near edge_max_pages. nowait: -EAGAIN instead of
- * sleeping.
+ * above dontcache_limit and for edges; paces large writes from a quarter of
+ * their limit on. nowait: -EAGAIN instead of sleeping, and no pace.
  */
 int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 		   bool nowait) MUST_CHECK;
