@@ -109,7 +109,9 @@ int tr_cache_get(struct tr_cache *cache, const char *name, int64_t *value);
 	X(writeback, "pages", "under writeback")                               \
 	X(dirtied, "pages", "made dirty, total")                               \
 	X(written, "pages", "written back, total")                             \
-	X(peak_dirty, "pages", "highest reclaimable + writeback seen")         \
+	X(peak_dirty, "pages",                                                 \
+	  "dirty or under writeback but for edges, the highest that a write "  \
+	  "met, with what it brought")                                         \
 	X(edges_held, "units", "incomplete edges held")                        \
 	X(edges_completed, "units", "edges completed, total")                  \
 	X(edges_aged, "units", "incomplete edges written for age, total")      \

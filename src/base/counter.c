@@ -53,6 +53,23 @@ void counter_fini(struct counter *c)
 	c->cells = NULL;
 }
 
+int counters_init(struct counter *c, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (!counter_init(&c[i]))
+			continue;
+		counters_fini(c, i);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void counters_fini(struct counter *c, size_t nr)
+{
+	while (nr--)
+		counter_fini(&c[nr]);
+}
+
 static inline struct counter_cell *counter_cell(struct counter *c)
 {
 #ifdef TR_EXPLORE

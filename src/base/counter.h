@@ -33,6 +33,9 @@ struct counter {
 /* Returns 0 or -ENOMEM. */
 int counter_init(struct counter *c) MUST_CHECK;
 void counter_fini(struct counter *c);
+/* nr of them behind each other, all or none. */
+int counters_init(struct counter *c, size_t nr) MUST_CHECK;
+void counters_fini(struct counter *c, size_t nr);
 void counter_add(struct counter *c, long n);
 long counter_read(const struct counter *c);
 long counter_sum(const struct counter *c);

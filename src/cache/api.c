@@ -152,12 +152,7 @@ static void shed_idle(struct tr_cache *c)
 	mapping_put(m);
 }
 
-static bool is_open(struct tr_file *f)
-{
-	return f && atomic_load(&f->open) == FILE_OPEN;
-}
-
-static int told_error(struct tr_file *f)
+int file_told_error(struct tr_file *f)
 {
 	uint32_t seen = atomic_load(&f->err_seen);
 	int err = err_check(f->m, &seen);
@@ -184,7 +179,7 @@ int tr_file_close(struct tr_file *f)
 		 * drop, soon; nobody uses it now. */
 		(void)wb_run_drops(m->bdi->root);
 	}
-	err = told_error(f) ?: err;
+	err = file_told_error(f) ?: err;
 	mapping_put(m);
 	shed_idle(f->cache);
 	keep_file(f);
@@ -216,7 +211,7 @@ int tr_file_attr(struct tr_file *f, struct tr_file_attr *out)
 
 	if (!f || !out)
 		return -EINVAL;
-	if (!is_open(f))
+	if (!file_is_open(f))
 		return -EBADF;
 	m = f->m;
 	a.size = mapping_size(m);
@@ -278,7 +273,7 @@ ssize_t tr_readv(struct tr_file *f, const struct iovec *iov, int nr,
 
 	if (!f || !iov_ok(iov, nr) || off < 0 || flags & ~READ_FLAGS)
 		return -EINVAL;
-	if (!is_open(f) || f->flags == O_WRONLY)
+	if (!file_is_open(f) || f->flags == O_WRONLY)
 		return -EBADF;
 	len = iov_total(iov, nr);
 	if (!len)
@@ -395,7 +390,7 @@ static ssize_t end_write(struct write *w, int64_t off, ssize_t done)
 	if (kick && !sync)
 		cache_kick(m);
 	if (err)
-		(void)told_error(w->f);
+		(void)file_told_error(w->f);
 	return err ?: done;
 }
 
@@ -447,7 +442,7 @@ static ssize_t write_segments(struct tr_file *f, struct gift *gift,
 	    flags & ~(WRITE_FLAGS & ~(TR_DONTCACHE | TR_DIRECT)) ||
 	    (flags & TR_NOWAIT && flags & (TR_DSYNC | TR_SYNC | TR_APPEND)))
 		return -EINVAL;
-	if (!is_open(f) || f->flags == O_RDONLY)
+	if (!file_is_open(f) || f->flags == O_RDONLY)
 		return -EBADF;
 	if (flags & TR_APPEND) {
 		/* Where end of file is must not change until it is written. */

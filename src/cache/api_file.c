@@ -16,7 +16,7 @@ static int check_open(struct tr_file *f, bool to_write)
 {
 	if (!f)
 		return -EINVAL;
-	if (atomic_load(&f->open) != FILE_OPEN)
+	if (!file_is_open(f))
 		return -EBADF;
 	return to_write && f->flags == O_RDONLY ? -EBADF : 0;
 }
@@ -30,18 +30,14 @@ static bool range_ok(int64_t off, int64_t len)
 
 int tr_fsync_range(struct tr_file *f, int64_t off, int64_t len, unsigned flags)
 {
-	uint32_t seen;
-	int err = check_open(f, false), told;
+	int err = check_open(f, false);
 
 	if (err)
 		return err;
 	if (!range_ok(off, len) || (flags != TR_DSYNC && flags != TR_SYNC))
 		return -EINVAL;
 	err = cache_sync_range(f->m, off, len, flags == TR_SYNC);
-	seen = atomic_load(&f->err_seen);
-	told = err_check(f->m, &seen);
-	atomic_store(&f->err_seen, seen);
-	return told ?: err;
+	return file_told_error(f) ?: err;
 }
 
 int tr_fsync(struct tr_file *f)

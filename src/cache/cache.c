@@ -62,22 +62,6 @@ static void init_lists(struct tr_cache *c)
 	lru_init(c);
 }
 
-static void free_counters(struct tr_cache *c, unsigned nr)
-{
-	while (nr--)
-		counter_fini(&c->count[nr]);
-}
-
-static int make_counters(struct tr_cache *c)
-{
-	for (unsigned i = 0; i < CACHE_COUNTS; i++)
-		if (counter_init(&c->count[i])) {
-			free_counters(c, i);
-			return -ENOMEM;
-		}
-	return 0;
-}
-
 /* A chunk of the arena is ready: for the rings of every device. */
 static void chunk_ready(void *arg, void *addr, size_t len)
 {
@@ -139,7 +123,7 @@ static int make_parts(struct tr_cache *c)
 	struct counter *sums[] = { &c->reclaimable, &c->edge_dirty,
 				   &c->writeback, &c->dontcache_dirty };
 	unsigned i;
-	int err = make_counters(c);
+	int err = counters_init(c->count, CACHE_COUNTS);
 
 	if (err)
 		return err;
@@ -150,7 +134,7 @@ static int make_parts(struct tr_cache *c)
 		return 0;
 	while (i--)
 		counter_fini(sums[i]);
-	free_counters(c, CACHE_COUNTS);
+	counters_fini(c->count, CACHE_COUNTS);
 	return -ENOMEM;
 }
 
@@ -161,7 +145,7 @@ static void free_parts(struct tr_cache *c)
 	counter_fini(&c->edge_dirty);
 	counter_fini(&c->writeback);
 	counter_fini(&c->dontcache_dirty);
-	free_counters(c, CACHE_COUNTS);
+	counters_fini(c->count, CACHE_COUNTS);
 }
 
 /* Files whose last opening ended keep their store's file open, for what is still

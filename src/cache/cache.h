@@ -21,6 +21,14 @@ struct tr_file {
 
 #define FILE_OPEN 0x7472u
 
+static inline bool file_is_open(struct tr_file *f)
+{
+	return atomic_load(&f->open) == FILE_OPEN;
+}
+
+/* The writeback error that this opening has not been told of: it is now. */
+int file_told_error(struct tr_file *f);
+
 /* The bdi of a store: made, with its flusher, at first use. */
 int cache_bdi(struct tr_cache *c, struct tr_store *store,
 	      struct bdi **out) MUST_CHECK;

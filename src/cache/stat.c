@@ -5,6 +5,8 @@
 #include "cache/cache.h"
 #include "folio/check.h"
 #include "folio/lru.h"
+#include "writeback/fill.h"
+#include "writeback/throttle.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -70,7 +72,7 @@ static void memory_statistics(struct tr_cache *c, struct tr_statistics *s)
 	s->cache_size = c->size;
 	s->cache_ready = arena_ready_pages(c->arena) << PAGE_SHIFT;
 	s->free_pages = arena_free_pages(c->arena);
-	s->meta_pages = meta + 64; /* the bounce pages of fills */
+	s->meta_pages = meta + FILL_PAGES;
 	s->cached_pages =
 		arena_ready_pages(c->arena) - s->free_pages - s->meta_pages;
 }
@@ -197,9 +199,7 @@ void tr_cache_statistics(struct tr_cache *c, struct tr_statistics *out)
 void tr_cache_reset_peak(struct tr_cache *c)
 {
 	if (c)
-		atomic_store(&c->peak_dirty,
-			     counter_sum(&c->reclaimable) +
-				     counter_sum(&c->writeback));
+		atomic_store(&c->peak_dirty, throttle_dirty_pages(c));
 }
 
 static int differs(const char *what, long counted, long tagged)

@@ -77,18 +77,10 @@ static size_t gather(struct request *r, struct iter *it, size_t len)
 
 	len = min_of(len, (size_t)REQUEST_MAX);
 	while (total < len && nr < REQUEST_IOV) {
-		size_t n;
+		void *at = (void *)iter_at(it);
+		size_t n = min_of(len - total, it->iov->iov_len - it->skip);
 
-		if (it->skip == it->iov->iov_len) {
-			it->iov++;
-			it->nr--;
-			it->skip = 0;
-			continue;
-		}
-		n = min_of(len - total, it->iov->iov_len - it->skip);
-		r->iov[nr++] =
-			(struct iovec){ (char *)it->iov->iov_base + it->skip,
-					n };
+		r->iov[nr++] = (struct iovec){ at, n };
 		it->skip += n;
 		total += n;
 	}

@@ -16,24 +16,6 @@
 /* The counters of a wb in one table, for init and fini. */
 #define WB_NR_COUNTERS (sizeof(struct wb_counters) / sizeof(struct counter))
 
-static int counters_init(struct counter *c, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		if (!counter_init(&c[i]))
-			continue;
-		while (i--)
-			counter_fini(&c[i]);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static void counters_fini(struct counter *c, size_t nr)
-{
-	while (nr--)
-		counter_fini(&c[nr]);
-}
-
 int wb_create(struct bdi *bdi, uint32_t group, struct wb **out)
 {
 	struct wb *wb = mem_zalloc(sizeof(*wb));

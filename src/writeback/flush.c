@@ -57,9 +57,13 @@ static const char *const reason_names[WB_REASONS] = {
 
 /* Writes up to nr pages of a file from where the last pass stopped, round the
  * end. Returns how many. */
-static long write_round(struct flusher *fl, struct mapping *m, long nr,
-			bool tail, size_t min_run)
+static long write_file(struct flusher *fl, struct mapping *m,
+		       enum wb_reason reason, long nr, size_t min_run)
 {
+	/* No rule to leave dirty data alone holds while a writer sleeps. */
+	bool tail = (reason != WB_REASON_DONTCACHE &&
+		     reason != WB_REASON_BACKGROUND) ||
+		    throttle_has_waiters(m->cache);
 	struct writeout wo = {
 		.tag = TAG_DIRTY,
 		.first = m->flush_next,
@@ -77,17 +81,6 @@ static long write_round(struct flusher *fl, struct mapping *m, long nr,
 	}
 	m->flush_next = wo.next > INDEX_MAX ? 0 : wo.next;
 	return nr - wo.nr_pages;
-}
-
-static long write_file(struct flusher *fl, struct mapping *m,
-		       enum wb_reason reason, long nr, size_t min_run)
-{
-	/* No rule to leave dirty data alone holds while a writer sleeps. */
-	bool tail = (reason != WB_REASON_DONTCACHE &&
-		     reason != WB_REASON_BACKGROUND) ||
-		    throttle_has_waiters(m->cache);
-
-	return write_round(fl, m, nr, tail, min_run);
 }
 
 /* Whether a pass for this reason has done enough. */

@@ -89,7 +89,7 @@ void throttle_fini(struct tr_cache *c)
 	mem_free(c->throttle);
 }
 
-static long dirty_pages(struct tr_cache *c)
+long throttle_dirty_pages(const struct tr_cache *c)
 {
 	return counter_sum(&c->reclaimable) - counter_sum(&c->edge_dirty) +
 	       counter_sum(&c->writeback);
@@ -110,7 +110,8 @@ static long limit(struct tr_cache *c, enum line line)
 
 static long used(struct tr_cache *c, enum line line)
 {
-	return line == LINE_CACHED ? dirty_pages(c) : uncached_pages(c);
+	return line == LINE_CACHED ? throttle_dirty_pages(c)
+				   : uncached_pages(c);
 }
 
 /* Pages that may still be dirtied in this line. */
@@ -134,7 +135,7 @@ static void note_peak(struct tr_cache *c, long dirty)
 
 bool throttle_over_background(struct tr_cache *c)
 {
-	return dirty_pages(c) > param(&c->params.dirty_background) >>
+	return throttle_dirty_pages(c) > param(&c->params.dirty_background) >>
 	       PAGE_SHIFT;
 }
 
@@ -419,7 +420,7 @@ int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 	struct tr_cache *c = m->cache;
 	enum line line = uncached ? LINE_UNCACHED : LINE_CACHED;
 	long pages = (len + 2 * PAGE_SIZE - 1) / PAGE_SIZE;
-	long dirty = dirty_pages(c);
+	long dirty = throttle_dirty_pages(c);
 	int err = 0;
 
 	note_peak(c, dirty + pages);

@@ -36,6 +36,9 @@ void throttle_release(struct tr_cache *c);
 /* Edges were completed: lets writers go that ran ahead of them. */
 void throttle_edges_gone(struct tr_cache *c);
 
+/* Pages that count for dirty_limit: dirty or under writeback, but for edges. */
+long throttle_dirty_pages(const struct tr_cache *c);
+
 /* Whether a writer sleeps: then flushers leave nothing alone. */
 bool throttle_has_waiters(const struct tr_cache *c);
 

@@ -93,6 +93,22 @@ static void init_fails(void **state)
 	mem_fail_at(0, false);
 }
 
+static void several_or_none(void **state)
+{
+	struct counter c[3];
+
+	for (unsigned nth = 1; nth <= ARRAY_SIZE(c); nth++) {
+		mem_fail_at(nth, false);
+		assert_int_equal(counters_init(c, ARRAY_SIZE(c)), -ENOMEM);
+	}
+	mem_fail_at(0, false);
+	assert_int_equal(counters_init(c, ARRAY_SIZE(c)), 0);
+	counter_add(&c[2], 1);
+	assert_int_equal(counter_sum(&c[1]), 0);
+	assert_int_equal(counter_sum(&c[2]), 1);
+	counters_fini(c, ARRAY_SIZE(c));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +116,7 @@ int main(void)
 		cmocka_unit_test(sum_never_falls),
 		cmocka_unit_test(large_amounts),
 		cmocka_unit_test(init_fails),
+		cmocka_unit_test(several_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, leak_setup, leak_check);
