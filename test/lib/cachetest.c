@@ -26,6 +26,7 @@ void rig_init(struct rig *r, const struct rig_options *o)
 		.block = o->block,
 		.offset_align = o->offset_align,
 		.capacity = o->capacity,
+		.latency_ns = o->latency_ns,
 		.volatile_cache = o->volatile_cache,
 		.seed = o->seed,
 	};

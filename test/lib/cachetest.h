@@ -18,6 +18,7 @@ struct rig_options {
 	uint32_t block; /* 0: 4096 */
 	uint32_t offset_align; /* 0: the block */
 	uint64_t capacity, seed;
+	uint64_t latency_ns; /* of the device, each request */
 	bool volatile_cache;
 	bool fault; /* a fault layer above the device */
 	bool host; /* a directory instead of the device */
