@@ -8,7 +8,9 @@
  * back everything and lets go of the directories.
  *
  * Failure modes: wrong options or exports are status 2 with one line; what the
- * machine refuses is 1. A reload that fails changes nothing and is logged.
+ * machine refuses is 1. A directory that another process holds is waited for,
+ * as the server before this one may be ending; a signal ends the wait. A reload
+ * that fails changes nothing and is logged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,6 +45,13 @@
 /* As long as a client waits before it sends again (timeo=600). */
 #define DRAIN_NS (10 * NS_PER_S)
 
+/* How long a directory may be held by another process: a server that ends
+ * drains its calls so long. How often it is tried, and after what time the
+ * administrator is told, who wonders by then. */
+#define LOCK_WAIT_NS DRAIN_NS
+#define LOCK_POLL_NS (50 * NS_PER_MS)
+#define LOCK_TELL_NS NS_PER_S
+
 /* A worker per request that waits for the disk or for a group that shares a
  * sync: three quarters of them may, and 32 clients that write synchronously
  * make a group. */
@@ -63,6 +73,7 @@ struct serve {
 	bool ipv6; /* listened to as well */
 	bool bound; /* told to rpcbind */
 	sigset_t signals;
+	bool ending; /* a signal came that ends the server */
 	int ready_fd; /* of the daemon's parent; -1: none */
 };
 
@@ -102,12 +113,13 @@ static void prepare_process(struct serve *s)
 }
 
 /* Goes to the background; the parent ends when the child is ready, or with
- * the child's failure. Threads come later, so fork is safe. */
+ * the child's failure. Who ends the parent before that ends the child. Threads
+ * come later, so fork is safe. */
 static int start_daemon(struct serve *s)
 {
+	pid_t pid, parent = getpid();
 	int pipe_fds[2];
 	char byte;
-	pid_t pid;
 
 	if (pipe2(pipe_fds, O_CLOEXEC))
 		return -errno;
@@ -118,9 +130,12 @@ static int start_daemon(struct serve *s)
 		close(pipe_fds[0]);
 		s->ready_fd = pipe_fds[1];
 		setsid();
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent)
+			_exit(EXIT_FAILED);
 		return 0;
 	}
 	close(pipe_fds[1]);
+	pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
 	_exit(read(pipe_fds[0], &byte, 1) == 1 ? EXIT_DONE : EXIT_FAILED);
 }
 
@@ -135,6 +150,7 @@ static void detach(struct serve *s)
 		close(null);
 	}
 	(void)!chdir("/");
+	(void)prctl(PR_SET_PDEATHSIG, 0);
 	(void)!write(s->ready_fd, "", 1);
 	close(s->ready_fd);
 	s->ready_fd = -1;
@@ -168,6 +184,41 @@ static int read_exports(struct serve *s, struct exports *x,
 	return ret;
 }
 
+/* Sleeps; true if a signal came meanwhile that ends the server. */
+static bool sleep_until_end(struct serve *s, uint64_t ns)
+{
+	struct timespec ts = { .tv_nsec = (long)ns };
+	sigset_t ends = s->signals;
+
+	sigdelset(&ends, SIGHUP);
+	s->ending = sigtimedwait(&ends, NULL, &ts) > 0;
+	return s->ending;
+}
+
+/* fs_server_export() as soon as no other process holds a directory; -EINTR: the
+ * server is ending. */
+static int export_when_free(struct serve *s, struct exports *x,
+			    char error[EXPORTS_ERROR_MAX])
+{
+	uint64_t start = clock_ns(), waited;
+	bool told = false;
+	int ret;
+
+	for (;;) {
+		ret = fs_server_export(s->fs, x, error);
+		waited = clock_ns() - start;
+		if (ret != -EBUSY || waited >= LOCK_WAIT_NS)
+			return ret;
+		if (!told && waited >= LOCK_TELL_NS) {
+			log_line(LOG_NOTICE, "waiting up to %u s: %s",
+				 (unsigned)(LOCK_WAIT_NS / NS_PER_S), error);
+			told = true;
+		}
+		if (sleep_until_end(s, LOCK_POLL_NS))
+			return -EINTR;
+	}
+}
+
 /* Exit status. */
 static int export_all(struct serve *s)
 {
@@ -186,12 +237,13 @@ static int export_all(struct serve *s)
 					 "answered as stable may be lost",
 					 x.entries[i].path,
 					 x.entries[i].clients[j].name);
-	if (fs_server_export(s->fs, &x, error)) {
-		complain("%s", error);
-		exports_fini(&x);
-		return EXIT_FAILED;
-	}
-	return EXIT_DONE;
+	if (!export_when_free(s, &x, error))
+		return EXIT_DONE;
+	exports_fini(&x);
+	if (s->ending)
+		return EXIT_DONE;
+	complain("%s", error);
+	return EXIT_FAILED;
 }
 
 static void reload(struct serve *s)
@@ -203,12 +255,13 @@ static void reload(struct serve *s)
 		log_line(LOG_ERROR, "exports not read again: %s", error);
 		return;
 	}
-	if (fs_server_export(s->fs, &x, error)) {
-		log_line(LOG_ERROR, "exports not read again: %s", error);
-		exports_fini(&x);
+	if (!export_when_free(s, &x, error)) {
+		log_line(LOG_NOTICE, "exports read again");
 		return;
 	}
-	log_line(LOG_NOTICE, "exports read again");
+	exports_fini(&x);
+	if (!s->ending)
+		log_line(LOG_ERROR, "exports not read again: %s", error);
 }
 
 /* ---- parameters ---- */
@@ -426,7 +479,8 @@ static int create_fs(struct serve *s)
 	struct fs_server_options o = {
 		.cache = s->cache,
 		.host = { .struct_size = sizeof(o.host),
-			  .engine = (enum tr_engine)s->options.io },
+			  .engine = (enum tr_engine)s->options.io,
+			  .lock_wait_ms = -1 }, /* export_when_free() does */
 	};
 	int64_t age_ms;
 	int ret;
@@ -471,6 +525,8 @@ static int start(struct serve *s)
 		status = set_all(s);
 	if (!status)
 		status = export_all(s);
+	if (s->ending)
+		return status;
 	if (!status)
 		status = create_rpc(s);
 	if (!status)
@@ -525,12 +581,13 @@ static void run(struct serve *s)
 {
 	int sig;
 
-	for (;;) {
+	while (!s->ending) {
 		if (sigwait(&s->signals, &sig))
 			continue;
-		if (sig != SIGHUP)
-			return;
-		reload(s);
+		if (sig == SIGHUP)
+			reload(s);
+		else
+			s->ending = true;
 	}
 }
 
@@ -556,7 +613,7 @@ int command_serve(int argc, char **argv)
 		}
 	}
 	status = start(&s);
-	if (!status) {
+	if (!status && !s.ending) {
 		announce(&s);
 		if (s.options.daemon)
 			detach(&s);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Goal: what exports, limits of descriptors and the reply cache promise.
+"""Goal: what exports, limits of descriptors, the reply cache and a directory's
+lock promise.
 Method: servers of their own with other exports, other limits, or calls that
 hang (test/lib/failio.c); raw calls.
 
@@ -8,6 +9,8 @@ usage: nfs3-server.py TAILRACE FAILIO [TEST]...
 """
 import os
 import resource
+import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))
@@ -15,6 +18,46 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))
 from nfs3 import *  # noqa: E402,F403
 
 TAILRACE, FAILIO = (os.path.realpath(a) for a in sys.argv[1:3])
+
+
+# ---- the directory's lock ----
+
+def waiting(served, *options):
+    """Another server of the directory, which has told that it waits."""
+    other = subprocess.Popen(
+        [TAILRACE, 'serve', served.dir, '--state', served.work + '/state',
+         '--cache', '64M', '-p', '0', '--mount-port', '0', *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    line = other.stderr.readline()
+    check('waiting' in line and served.dir in line, 'told', line)
+    return other
+
+
+def test_lock_waited_for():
+    with Served(TAILRACE) as served:
+        other = waiting(served)
+        served.stop()
+        check(any(line.startswith('ready:') for line in other.stdout),
+              'no start after the other\'s end')
+        other.send_signal(signal.SIGTERM)
+        out, err = other.communicate()
+        same((other.returncode, out, err), (0, '', ''), 'the end')
+
+
+def test_lock_wait_ended():
+    with Served(TAILRACE) as served:
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            other = waiting(served)
+            other.send_signal(sig)
+            # Less than is left of the wait.
+            out, err = other.communicate(timeout=5)
+            same((other.returncode, out, err), (0, '', ''), 'the end')
+        # A daemon's child ends with its parent: nobody has the pipe then.
+        other = waiting(served, '--daemon')
+        other.send_signal(signal.SIGTERM)
+        out, err = other.communicate(timeout=5)
+        same((other.returncode, out, err), (-signal.SIGTERM, '', ''),
+             'the end of a daemon')
 
 
 # ---- exports ----
