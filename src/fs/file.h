@@ -72,6 +72,7 @@ struct fs_file {
 	struct cursors cursors; /* (L) */
 	struct fs_export *export; /* (L) that was written through last */
 	uint64_t loss; /* (L) loss generation last seen */
+	atomic_bool loss_told; /* (A) the administrator knows of a loss */
 	atomic_bool gone; /* (A) no link is left: stale for clients */
 	struct syncgroup sync; /* of fd: directories and metadata */
 };

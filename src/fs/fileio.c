@@ -20,15 +20,22 @@
 #include "fs/fileio.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "cache/file.h"
 #include "fs/attr.h"
 #include "store/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Of a path in a line for the administrator: what is longer is cut, and the
+ * inode's number tells the file. */
+#define LOSS_PATH_MAX 512
 
 /* ---- opening ---- */
 
@@ -110,18 +117,46 @@ static enum turn try_turn(struct fs_file *f, bool write, struct tr_file **out)
 	return turn;
 }
 
-/* An opening ends: what it lost is not told by its generation any more. */
-static void lose(struct fs_file *f, struct tr_file *io, int error)
+/* Once a file: the next loss is of the same disk. */
+static void tell_loss(struct fs_file *f, int error)
 {
+	char link[32], path[LOSS_PATH_MAX + 1];
+	ssize_t n;
+
+	if (atomic_exchange(&f->loss_told, true))
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", f->fd);
+	n = readlink(link, path, LOSS_PATH_MAX);
+	path[max_of(n, (ssize_t)0)] = 0;
+	/* Clients choose names: they shall not write lines of ours. */
+	for (char *c = path; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	log_line(LOG_ERROR, "data was lost of %s (inode %ju): %s", path,
+		 (uintmax_t)f->ino, strerror(-error));
+}
+
+void fileio_note_loss(struct fs_file *f, struct tr_file *io,
+		      struct fs_export *asked, int error, bool ends)
+{
+	uint64_t loss = tr_file_loss_generation(io);
+	struct fs_export *written;
 	bool lost;
 
 	mutex_lock(&f->lock);
-	lost = error || tr_file_loss_generation(io) != f->loss;
-	if (lost)
+	lost = loss != f->loss || (ends && error);
+	f->loss = loss;
+	if (lost || error)
 		cursor_error(&f->cursors, error ? error : -EIO);
+	written = f->export;
 	mutex_unlock(&f->lock);
-	if (lost && f->export)
-		fs_export_loss(f->export);
+	if (!lost)
+		return;
+	if (asked)
+		fs_export_loss(asked);
+	if (written && written != asked)
+		fs_export_loss(written);
+	tell_loss(f, error ?: err_last(cache_file_mapping(io)) ?: -EIO);
 }
 
 /* For writing if anybody wants that, which whoever only reads does without. */
@@ -150,7 +185,7 @@ static int switch_io(struct fs_file *f, bool write)
 	int ret;
 
 	if (old) {
-		lose(f, old, tr_fsync(old));
+		fileio_note_loss(f, old, NULL, tr_fsync(old), true);
 		/* Without pages and openings the cache forgets the file, and
 		 * with it a size that is not the host's any more. */
 		cache_file_forget(old);
@@ -262,6 +297,7 @@ void fileio_refresh(struct fs_file *f)
 void fileio_close(struct fs_file *f)
 {
 	struct timespec ts[2] = { { 0, UTIME_OMIT }, { 0 } };
+	int ret;
 
 	if (!f->io)
 		return;
@@ -269,9 +305,12 @@ void fileio_close(struct fs_file *f)
 	if (f->gone)
 		cache_file_cancel(f->io);
 	else
-		lose(f, f->io, tr_fsync(f->io));
-	if (tr_file_close(f->io) && !f->gone && f->export)
+		fileio_note_loss(f, f->io, NULL, tr_fsync(f->io), true);
+	ret = tr_file_close(f->io);
+	if (ret && !f->gone && f->export) {
 		fs_export_loss(f->export);
+		tell_loss(f, ret);
+	}
 	f->io = NULL;
 	/* The flush set it to now; clients were told the write's time. */
 	ts[1] = f->view.mtime;

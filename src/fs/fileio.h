@@ -34,6 +34,16 @@ struct fileio_facts {
 
 void fileio_facts(struct tr_file *io, struct fileio_facts *out);
 
+/*
+ * Takes notice of what was lost since last time, or of an error that a sync
+ * told: every client with unstable writes here will be told. If data was lost,
+ * the verifier changes of the export that is asked through (NULL: none) and of
+ * the one that was written through, and the administrator is told, once a file.
+ * ends: the opening does, and with it what could not be synced.
+ */
+void fileio_note_loss(struct fs_file *f, struct tr_file *io,
+		      struct fs_export *asked, int error, bool ends);
+
 /* Nothing is dirty or on its way to the device. */
 bool fileio_is_settled(struct tr_file *io);
 

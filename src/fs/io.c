@@ -312,29 +312,10 @@ static int write_rest(const struct fs_request *r, struct fs_file *f,
 	return nowait && w->written < w->len ? -EAGAIN : 0;
 }
 
-/* Takes notice of what was lost, or of an error that a sync told: every client
- * with unstable writes here will be told, and if data was lost the verifier
- * changes. */
-static void note_loss(const struct fs_request *r, struct fs_file *f,
-		      struct tr_file *io, int error)
-{
-	uint64_t loss = tr_file_loss_generation(io);
-	bool lost;
-
-	mutex_lock(&f->lock);
-	lost = loss != f->loss;
-	f->loss = loss;
-	if (lost || error)
-		cursor_error(&f->cursors, error ? error : -EIO);
-	mutex_unlock(&f->lock);
-	if (lost)
-		fs_export_loss(r->export);
-}
-
 static uint64_t verifier_now(const struct fs_request *r, struct fs_file *f,
 			     struct tr_file *io)
 {
-	note_loss(r, f, io, 0);
+	fileio_note_loss(f, io, r->export, 0, false);
 	return atomic_load(&r->export->verifier);
 }
 
@@ -390,7 +371,7 @@ int io_write(const struct fs_request *r, struct fs_file *f, struct fs_write *w,
 		atomic_fetch_add(&r->export->bytes_written, w->written);
 		TRACE_IO(nfsd_write_done, w->off, w->written);
 	} else if (ret != -EAGAIN) {
-		note_loss(r, f, io, 0);
+		fileio_note_loss(f, io, r->export, 0, false);
 		attr_write_failed(f, io);
 	}
 	fileio_end(f);
@@ -406,7 +387,7 @@ static int commit_range(const struct fs_request *r, struct fs_file *f,
 	int ret, owed;
 
 	ret = r->options.sync ? tr_fsync_range(io, off, len, TR_SYNC) : 0;
-	note_loss(r, f, io, ret);
+	fileio_note_loss(f, io, r->export, ret, false);
 	mutex_lock(&f->lock);
 	owed = cursor_check(&f->cursors, r->client);
 	mutex_unlock(&f->lock);

@@ -50,7 +50,7 @@ def test_verifier_restart():
 def lost(kind, mode):
     """Unstable data of two clients is lost when the first commits."""
     io, served = failing('--set', f'io_cache_write={mode}')
-    with served:
+    with tempfile.TemporaryFile('w+') as served.stderr, served:
         a, b, c = (served.client(address=f'127.0.0.{n}') for n in (2, 3, 4))
         f = a.create(served.root, b'f').must('file')
         g = a.create(served.root, b'g').must('file')
@@ -83,6 +83,12 @@ def lost(kind, mode):
         served.kill()
         with open(served.path('f'), 'rb') as host:
             same(host.read(), want, 'the host\'s data')
+        # The administrator knows of the file that lost data, and why.
+        served.stderr.seek(0)
+        told = [s for s in served.stderr if 'lost' in s]
+        same(len(told), 1, 'lines on losses')
+        check(served.path('f') in told[0] and
+              told[0].endswith(': Input/output error\n'), told)
 
 
 def test_lost_write():

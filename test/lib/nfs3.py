@@ -405,6 +405,7 @@ class Served:
             f.write(f'{self.dir} 127.0.0.0/8({export},insecure)\n')
         self.port = self.mount_port = 0
         self.process = None
+        self.stderr = None  # the test's own
         self.clients = []
         self.root = None
         atexit.register(self.fini)
@@ -427,8 +428,9 @@ class Served:
              '127.0.0.1', '--state', os.path.join(self.work, 'state'),
              '--cache', self.cache, '-p', str(self.port), '--mount-port',
              str(self.mount_port)] + self.options,
-            stdout=subprocess.PIPE, text=True, env=self.env, user=self.user,
-            group=self.user, extra_groups=[] if self.user else None)
+            stdout=subprocess.PIPE, stderr=self.stderr, text=True,
+            env=self.env, user=self.user, group=self.user,
+            extra_groups=[] if self.user else None)
         for line in self.process.stdout:
             if line.startswith('ready:'):
                 words = line.split()
