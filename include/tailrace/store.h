@@ -91,6 +91,9 @@ struct tr_store_attr {
 	uint32_t read_align;
 	struct timespec mtime;
 	struct timespec ctime;
+	/* Names the file has; 0: it was removed, and its space is waited for.
+	 * A store without names says 1. */
+	uint64_t nlink;
 };
 
 /* Bytes, as statfs(2) has them for an unprivileged caller. */

@@ -122,36 +122,6 @@ int tr_file_open(struct tr_cache *c, struct tr_store *store, const char *name,
 	return err;
 }
 
-/* The oldest file that is not open, with a reference, if there are too many. */
-static struct mapping *surplus(struct tr_cache *c)
-{
-	struct mapping *m = NULL;
-
-	mutex_lock(&c->lock);
-	if (c->nr_idle > c->idle_max) {
-		m = cds_list_first_entry(&c->idle, struct mapping, idle);
-		mapping_get(m);
-		/* Not again, if it cannot be let go now. */
-		cds_list_del(&m->idle);
-		cds_list_add_tail(&m->idle, &c->idle);
-	}
-	mutex_unlock(&c->lock);
-	return m;
-}
-
-/* Writes back and drops what is cached of files that are not open. */
-static void shed_idle(struct tr_cache *c)
-{
-	struct mapping *m = surplus(c);
-
-	if (!m)
-		return;
-	(void)cache_sync_range(m, 0, 0, false);
-	(void)cache_invalidate(m, 0, INDEX_MAX, false);
-	wb_unlist(m);
-	mapping_put(m);
-}
-
 int file_told_error(struct tr_file *f)
 {
 	uint32_t seen = atomic_load(&f->err_seen);
@@ -178,10 +148,12 @@ int tr_file_close(struct tr_file *f)
 		/* What was in use when its writeback ended is the flusher's to
 		 * drop, soon; nobody uses it now. */
 		(void)wb_run_drops(m->bdi->root);
+		/* Or being listed alone would keep the store's file open. */
+		wb_unlist(m);
 	}
 	err = file_told_error(f) ?: err;
 	mapping_put(m);
-	shed_idle(f->cache);
+	idle_shed_surplus(f->cache);
 	keep_file(f);
 	return err;
 }

@@ -26,6 +26,11 @@ static inline bool file_is_open(struct tr_file *f)
 	return atomic_load(&f->open) == FILE_OPEN;
 }
 
+/* Lets go of a file that is not open if there are too many, and of all that
+ * were removed. Both write back and wait for it. */
+void idle_shed_surplus(struct tr_cache *c);
+void idle_shed_removed(struct tr_cache *c);
+
 /* The writeback error that this opening has not been told of: it is now. */
 int file_told_error(struct tr_file *f);
 

@@ -9,6 +9,7 @@
 #include "cache/reclaim.h"
 
 #include "base/clock.h"
+#include "cache/cache.h"
 #include "folio/lru.h"
 #include "folio/state.h"
 
@@ -157,11 +158,18 @@ struct folio *cache_alloc_folio(struct tr_cache *c, unsigned order,
 static void reclaimer_main(void *arg)
 {
 	struct tr_cache *c = arg;
+	uint64_t interval, looked = clock_ns();
 	bool dirty = false;
 
 	while (!atomic_load(&c->stopping)) {
-		wait_event(&c->pressure,
-			   atomic_load(&c->stopping) || pressing(c));
+		interval = param(&c->params.flush_interval) * NS_PER_MS;
+		wait_event_until(&c->pressure,
+				 atomic_load(&c->stopping) || pressing(c),
+				 looked + interval);
+		if (clock_ns() - looked >= interval) {
+			idle_shed_removed(c);
+			looked = clock_ns();
+		}
 		for (unsigned idle = 0; pressing(c) && idle < LRU_SHARDS &&
 					!atomic_load(&c->stopping);)
 			idle = scan(c, &dirty) ? 0 : idle + 1;

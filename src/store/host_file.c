@@ -214,6 +214,7 @@ int host_getattr(struct tr_store_file *base, struct tr_store_attr *out)
 		.read_align = file->read_align,
 		.mtime = st.st_mtim,
 		.ctime = st.st_ctim,
+		.nlink = st.st_nlink,
 	};
 	return 0;
 }

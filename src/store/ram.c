@@ -106,6 +106,7 @@ static int ram_getattr(struct tr_store_file *file, struct tr_store_attr *out)
 		.read_align = store->options.offset_align,
 		.mtime = inode->mtime,
 		.ctime = inode->ctime,
+		.nlink = 1,
 	};
 	mutex_unlock(&store->lock);
 	return 0;
