@@ -53,21 +53,23 @@ int bench_signals_init(struct bench *b)
 	return b->signal_fd < 0 ? -errno : 0;
 }
 
-/* Who runs: the side asked for, what it is compared with, and the kernel's
- * plain buffered write as the reference. */
+/* Who runs: the side asked for, what it is compared with, and plain cached
+ * writes, of the kernel's unless it was asked for the side's own, as the
+ * reference. */
 static int list_contenders(const struct load *l, struct contender *out)
 {
 	struct bench_flags buffered = l->flags;
-	int nr = 0;
+	int side = l->opt->side, against = l->opt->against, nr = 0;
 
 	buffered.mode = MODE_CACHED;
-	out[nr++] =
-		(struct contender){ .side = l->opt->side, .flags = l->flags };
-	if (l->opt->against >= 0 && l->opt->side != SIDE_KERNEL)
+	out[nr++] = (struct contender){ .side = side, .flags = l->flags };
+	if (against == AGAINST_KERNEL && side != SIDE_KERNEL)
 		out[nr++] = (struct contender){ .side = SIDE_KERNEL,
 						.flags = l->flags };
-	if (l->opt->against >= 0 && !l->compete && l->flags.mode != MODE_CACHED)
-		out[nr++] = (struct contender){ .side = SIDE_KERNEL,
+	if (against == AGAINST_KERNEL)
+		side = SIDE_KERNEL;
+	if (against >= 0 && !l->compete && l->flags.mode != MODE_CACHED)
+		out[nr++] = (struct contender){ .side = side,
 						.flags = buffered,
 						.reference = true };
 	for (int i = 0; i < nr; i++)
@@ -146,7 +148,8 @@ static int open_sides(struct bench *b)
 	int err = 0;
 
 	for (int s = 0; s < SIDES && !err; s++) {
-		if (s != o->side && (s != SIDE_KERNEL || o->against < 0))
+		if (s != o->side &&
+		    (s != SIDE_KERNEL || o->against != AGAINST_KERNEL))
 			continue;
 		err = side_table[s]->open(&config, &b->sides[s]);
 		if (err && err != -EINVAL)

@@ -41,13 +41,16 @@ struct bench_options {
 	bool json;
 	bool stats;
 	int side; /* enum bench_choice */
-	int against; /* -1: nothing */
+	int against; /* enum bench_against; -1: nothing */
 	int engine; /* enum tr_engine */
 	struct option_list set;
 };
 
 /* --side; also the index in struct bench's sides. */
 enum bench_choice { SIDE_TAILRACE, SIDE_KERNEL, SIDES };
+
+/* --against: the host kernel, or the same side's cached writes. */
+enum bench_against { AGAINST_KERNEL, AGAINST_CACHED };
 
 /* Files at once; 32 is the widest workload of the published figures. */
 #define BENCH_FILES_MAX 256

@@ -13,7 +13,7 @@
 #include "cmd/commands.h"
 
 const char *const bench_side_names[] = { "tailrace", "kernel", NULL };
-const char *const bench_against_names[] = { "kernel", NULL };
+const char *const bench_against_names[] = { "kernel", "cached", NULL };
 const char *const bench_engine_names[] = { "auto", "uring", "threads", NULL };
 
 struct workload {

@@ -41,29 +41,35 @@ static double median(double *v, unsigned nr)
 	return nr % 2 ? v[nr / 2] : (v[nr / 2 - 1] + v[nr / 2]) / 2;
 }
 
-enum against { AGAINST_SAME_FLAGS, AGAINST_BUFFERED, AGAINST_CEILING };
+enum opponent {
+	KERNEL_SAME_FLAGS,
+	KERNEL_BUFFERED,
+	OWN_CACHED,
+	CEILING,
+};
 
 /* What the row is measured against in its round, MiB/s; 0: nothing. */
 static double opponent_rate(const struct bench *b, const struct bench_row *row,
-			    enum against against)
+			    enum opponent opponent)
 {
-	if (against == AGAINST_CEILING)
+	int side = opponent == OWN_CACHED ? b->load->opt->side : SIDE_KERNEL;
+
+	if (opponent == CEILING)
 		return b->ceilings[row->round];
 	for (unsigned i = 0; i < b->nr_rows; i++) {
 		const struct bench_row *r = &b->rows[i];
 
 		if (r == row || r->round != row->round ||
-		    r->contender.side != SIDE_KERNEL ||
-		    r->writer != row->writer)
+		    (int)r->contender.side != side || r->writer != row->writer)
 			continue;
-		if (r->contender.reference == (against == AGAINST_BUFFERED))
+		if (r->contender.reference == (opponent != KERNEL_SAME_FLAGS))
 			return row_rate(r);
 	}
 	return 0;
 }
 
 /* Of the first contender's rows (compete: its uncached writer's). */
-static double median_ratio(const struct bench *b, enum against against)
+static double median_ratio(const struct bench *b, enum opponent opponent)
 {
 	double result, *v = calloc(b->nr_rows + 1, sizeof(*v));
 	unsigned nr = 0;
@@ -78,7 +84,7 @@ static double median_ratio(const struct bench *b, enum against against)
 		    r->contender.reference ||
 		    (r->writer && r->writer[0] == 'c'))
 			continue;
-		other = opponent_rate(b, r, against);
+		other = opponent_rate(b, r, opponent);
 		if (other > 0)
 			v[nr++] = row_rate(r) / other;
 	}
@@ -194,13 +200,15 @@ void report_table(struct bench *b)
 	print_costs(b);
 	printf("\n");
 	print_ratio("ceiling, MiB/s", median_ceiling(b));
-	print_ratio("against the ceiling", median_ratio(b, AGAINST_CEILING));
+	print_ratio("against the ceiling", median_ratio(b, CEILING));
+	print_ratio("against its own cached writes",
+		    median_ratio(b, OWN_CACHED));
 	if (b->load->opt->side == SIDE_KERNEL)
 		return;
 	print_ratio("against the kernel, same flags",
-		    median_ratio(b, AGAINST_SAME_FLAGS));
+		    median_ratio(b, KERNEL_SAME_FLAGS));
 	print_ratio("against the kernel, buffered",
-		    median_ratio(b, AGAINST_BUFFERED));
+		    median_ratio(b, KERNEL_BUFFERED));
 }
 
 /* ---- as JSON ---- */
@@ -302,11 +310,12 @@ void report_json(const struct bench *b)
 	json_real(&j, "vs_kernel_same_flags",
 		  b->load->opt->side == SIDE_KERNEL
 			  ? NAN
-			  : median_ratio(b, AGAINST_SAME_FLAGS),
+			  : median_ratio(b, KERNEL_SAME_FLAGS),
 		  3);
-	json_real(&j, "vs_kernel_buffered", median_ratio(b, AGAINST_BUFFERED),
+	json_real(&j, "vs_kernel_buffered", median_ratio(b, KERNEL_BUFFERED),
 		  3);
-	json_real(&j, "vs_ceiling", median_ratio(b, AGAINST_CEILING), 3);
+	json_real(&j, "vs_own_cached", median_ratio(b, OWN_CACHED), 3);
+	json_real(&j, "vs_ceiling", median_ratio(b, CEILING), 3);
 	json_object_end(&j);
 	if (b->load->opt->stats)
 		json_statistics(&j, b);

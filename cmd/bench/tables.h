@@ -10,7 +10,8 @@
 
 #define BENCH_FIELD(field) offsetof(struct bench_options, field)
 
-/* The names of enum bench_choice and enum tr_engine, in command.c. */
+/* The names of enum bench_choice, enum bench_against and enum tr_engine, in
+ * command.c. */
 extern const char *const bench_side_names[];
 extern const char *const bench_against_names[];
 extern const char *const bench_engine_names[];
@@ -40,7 +41,7 @@ extern const char *const bench_engine_names[];
 #define ROW_SIDE { "side", 0, OPTION_CHOICE, BENCH_FIELD(side), "SIDE", \
 	"tailrace or kernel: whom to measure", bench_side_names, 0, 0 }
 #define ROW_AGAINST { "against", 'a', OPTION_CHOICE, BENCH_FIELD(against), \
-	"kernel", "run the host kernel in turn, and compare", \
+	"WHAT", "kernel or cached (own writes): run it in turn", \
 	bench_against_names, 0, 0 }
 #define ROW_RUNS { "runs", 'N', OPTION_COUNT, BENCH_FIELD(runs), "N", \
 	"runs of each side; the first is dropped (1)", NULL, 1, 1000 }
