@@ -83,6 +83,7 @@ static int make_folio(struct mapping *m, uint64_t idx, unsigned flags,
 {
 	unsigned order = pick_order(m, idx, hint);
 	struct folio *f = NULL;
+	unsigned refused = 0;
 	int err;
 
 	for (;;) {
@@ -105,8 +106,10 @@ static int make_folio(struct mapping *m, uint64_t idx, unsigned flags,
 		}
 		count_sub(&f->refs, 1);
 		atomic_store(&f->state, 0);
-		if (err == -ENOMEM && !(flags & GET_NOWAIT) &&
-		    !cache_has_pages(m->cache) && cache_reclaim(m->cache))
+		if (err == -ENOMEM && flags & GET_NOWAIT)
+			err = -EAGAIN;
+		else if (err == -ENOMEM &&
+			 cache_alloc_again(m->cache, 0, &refused))
 			continue;
 		folio_put(f, m->cache);
 		f = NULL;

@@ -21,6 +21,10 @@
 #define KEEP_FREE_SHARE 64
 #define KEEP_FREE_MAX 4096
 
+/* How often memory may be refused in a row though there are pages. They may
+ * have come free after the refusal, or have gone to others before the next. */
+#define REFUSED_MAX 16
+
 /* How long writeback may show no progress before an allocation fails: longer
  * than devices take to time out. */
 #define HOPELESS_NS (120 * NS_PER_S)
@@ -122,15 +126,22 @@ bool cache_reclaim(struct tr_cache *c)
 	return false;
 }
 
-bool cache_has_pages(struct tr_cache *c)
+bool cache_alloc_again(struct tr_cache *c, unsigned min_order,
+		       unsigned *refused)
 {
-	return arena_free_pages(c->arena) >
-	       arena_reserve_pages(c->arena) + SCAN_BATCH;
+	bool any = arena_free_pages(c->arena) >
+		   arena_reserve_pages(c->arena) + SCAN_BATCH;
+
+	if (min_order || !any)
+		return cache_reclaim(c);
+	task_yield();
+	return ++*refused < REFUSED_MAX;
 }
 
 struct folio *cache_alloc_folio(struct tr_cache *c, unsigned order,
 				unsigned min_order, bool nowait)
 {
+	unsigned refused = 0;
 	struct folio *f;
 
 	if (pressing(c))
@@ -149,8 +160,7 @@ struct folio *cache_alloc_folio(struct tr_cache *c, unsigned order,
 			wait_event_until(&c->memory,
 					 arena_free_pages(c->arena) > free,
 					 clock_ns() + PROGRESS_WAIT_NS);
-		else if ((!min_order && cache_has_pages(c)) ||
-			 !cache_reclaim(c))
+		else if (!cache_alloc_again(c, min_order, &refused))
 			return NULL;
 	}
 }

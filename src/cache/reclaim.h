@@ -24,9 +24,13 @@ struct folio *cache_alloc_folio(struct tr_cache *c, unsigned order,
  * false: there is no hope. */
 bool cache_reclaim(struct tr_cache *c);
 
-/* Whether single pages can be had: if they are refused all the same, reclaim
- * does not help (tests that fail allocations). */
-bool cache_has_pages(struct tr_cache *c);
+/*
+ * After memory was refused: sees to it that there is some. false: it is no use to
+ * try again. *refused is 0 at first: how often pages were refused though there
+ * are some; for ever only in tests that fail allocations.
+ */
+bool cache_alloc_again(struct tr_cache *c, unsigned min_order,
+		       unsigned *refused);
 
 /* The thread that keeps pages free. */
 int reclaimer_start(struct tr_cache *c) MUST_CHECK;

@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cache/reclaim.h"
+#include "folio/state.h"
 #include "lib/cachetest.h"
 
 #define RECORD 47008
@@ -404,6 +406,26 @@ static void unreadable_edges_go(void **state)
 	rig_fini(&r);
 }
 
+/* A page that was refused just before others came free is there on the next
+ * try; it is an error only if that goes on. */
+static void refused_pages_are_asked_for_again(void **state)
+{
+	static const struct rig_options plain = { 0 };
+	struct folio *f;
+	struct rig r;
+
+	rig_init(&r, &plain);
+	mem_fail_at(1, false);
+	f = cache_alloc_folio(r.cache, 0, 0, false);
+	mem_fail_at(0, false);
+	assert_non_null(f);
+	folio_put(f, r.cache);
+	mem_fail_at(1, true);
+	assert_null(cache_alloc_folio(r.cache, 0, 0, false));
+	mem_fail_at(0, false);
+	rig_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +445,7 @@ int main(void)
 		cmocka_unit_test(syncs_fail),
 		cmocka_unit_test(prepares_and_tails_fail),
 		cmocka_unit_test(allocations_fail),
+		cmocka_unit_test(refused_pages_are_asked_for_again),
 	};
 
 	return cmocka_run_group_tests(tests, leak_setup, leak_check);
