@@ -46,7 +46,8 @@ static void init_sync(struct sync_state *s)
 	mutex_init(&s->lock, LOCK_SYNC);
 	CDS_INIT_LIST_HEAD(&s->waiting);
 	waitq_init(&s->joined);
-	waitq_init(&s->done);
+	for (unsigned i = 0; i < SYNC_QUEUES; i++)
+		waitq_init(&s->called[i]);
 }
 
 static struct mapping *create(struct tr_cache *c, struct bdi *bdi,

@@ -29,6 +29,9 @@ struct closed_range {
 	struct cds_list_head node;
 };
 
+/* Callers of a group commit that sleep apart; more share. */
+#define SYNC_QUEUES 32
+
 /* A group of callers that one device sync serves: cache/sync.c. */
 struct sync_state {
 	struct mutex lock; /* LOCK_SYNC */
@@ -40,7 +43,9 @@ struct sync_state {
 	unsigned last_group GUARDED(lock);
 	uint64_t sync_ns GUARDED(lock); /* smoothed time of a group */
 	struct waitq joined; /* the leader gathers here */
-	struct waitq done;
+	/* Each caller sleeps on one of its own, while there are no more. */
+	struct waitq called[SYNC_QUEUES];
+	unsigned nr_called GUARDED(lock); /* callers ever; picks the queue */
 };
 
 #define GATE_EXCLUSIVE (1u << 31)
