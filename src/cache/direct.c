@@ -10,6 +10,7 @@
  */
 #include "cache/io.h"
 
+#include "base/mem.h"
 #include "base/trace.h"
 #include "cache/invalidate.h"
 #include "cache/xfer.h"
@@ -30,13 +31,43 @@ static uint64_t last_page(const struct mapping *m, int64_t off, size_t len)
 	return (align_down(end - 1, m->unit) + m->unit - 1) >> PAGE_SHIFT;
 }
 
+/*
+ * Bytes of an extending write that lie in a last, partial block: where direct
+ * writes are aligned to sectors and blocks are larger. They go the way of a tail:
+ * written directly, they leave an end of file within a block that is written and
+ * that the host has no page of, and XFS reads it when the file is extended next
+ * (iomap_zero_range). 13 reads of 16 KiB in 22,842 records of 47008 bytes.
+ */
+static size_t partial_block(const struct mapping *m, int64_t off, size_t len)
+{
+	size_t part = (uint64_t)(off + (int64_t)len) % m->attr.block;
+
+	return off + (int64_t)len > mapping_size(m) && part < len ? part : 0;
+}
+
+/* Bytes, or -errno. */
+static ssize_t write_part(struct mapping *m, struct iter *it, int64_t off,
+			  size_t len)
+{
+	void *part = mem_alloc(len);
+	int err;
+
+	if (!part)
+		return -ENOMEM;
+	iter_copy_from(it, part, len);
+	err = m->bdi->store->ops->write_tail(m->sf, part, len, off);
+	mem_free(part);
+	return err ?: (ssize_t)len;
+}
+
 /* The store's file is made long enough first, so that the device write does
  * not extend it; the file as users see it grows with what was written. */
 static ssize_t write_closed(struct mapping *m, struct iter *it, int64_t off,
 			    size_t len)
 {
+	size_t part = partial_block(m, off, len), whole = len - part;
 	int64_t end = off + (int64_t)len;
-	ssize_t n;
+	ssize_t n, rest = 0;
 	int err;
 
 	err = m->bdi->store->ops->prepare(m->sf, off, len, end,
@@ -44,8 +75,11 @@ static ssize_t write_closed(struct mapping *m, struct iter *it, int64_t off,
 	if (err)
 		return err;
 	mapping_raise_store_size(m, end);
-	n = xfer(m, TR_IO_WRITE, it, off, len);
+	n = xfer(m, TR_IO_WRITE, it, off, whole);
+	if (n == (ssize_t)whole && part)
+		rest = write_part(m, it, off + n, part);
 	if (n > 0) {
+		n += max_of(rest, (ssize_t)0);
 		mapping_raise_size(m, off + n);
 		atomic_fetch_add(&m->changes, 1);
 	}
