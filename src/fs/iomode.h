@@ -29,7 +29,7 @@ enum io_write_mode {
 #define IO_KNOBS(X)                                                            \
 	X(io_cache_read, false, 0, 0, 2,                                       \
 	  "reads: 0 cached, 1 uncached, 2 direct")                             \
-	X(io_cache_write, false, 0, 0, 4,                                      \
+	X(io_cache_write, false, 1, 0, 4,                                      \
 	  "writes: 0 cached, 1 uncached, 2 direct, 3 direct and answered at "  \
 	  "least DATA_SYNC, 4 direct and answered at least FILE_SYNC")         \
 	X(io_interlock, true, 0, 0, 1,                                         \
