@@ -550,6 +550,8 @@ int arena_create(uint64_t size, bool populate,
 
 	if (size < ARENA_SIZE_MIN)
 		return -EINVAL;
+	if (size > ARENA_SIZE_MAX)
+		return -ENOMEM;
 	a = mem_zalloc(sizeof(*a));
 	if (!a)
 		return -ENOMEM;

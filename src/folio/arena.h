@@ -27,6 +27,8 @@
 
 /* The smallest arena. */
 #define ARENA_SIZE_MIN (4ull << 20)
+/* What a 64-bit process can address at all on the machines there are. */
+#define ARENA_SIZE_MAX (1ull << 47)
 
 struct arena;
 

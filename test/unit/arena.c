@@ -243,6 +243,8 @@ static void sizes_are_kept(void **state)
 
 	assert_int_equal(arena_create(4 * MIB - 1, false, NULL, NULL, &a),
 			 -EINVAL);
+	assert_int_equal(arena_create(1ull << 60, false, NULL, NULL, &a),
+			 -ENOMEM);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct chunks c = { 0 };
 		uint64_t pages = rows[i].used / PAGE_SIZE;
