@@ -133,6 +133,7 @@ jq -es '[.[] | select(.event | startswith("nfsd_write"))] as $w
 	| [$w[] | select(.xid == $s.xid)] as $one
 	| ($one | map(.event) | index("nfsd_write_opened") < index("nfsd_write_dio_split"))
 	and ($one[-1].event == "nfsd_write_done")
+	and ($one | map(.event) | map(select(test("_(start|opened|io_done|done)$"))) | length == 4)
 	and ([$one[] | select(.event | test("_(direct|dontcache|vector)$")) | .len] | add == $s.len)
 	and ($s.nsegs == ([$one[] | select(.event | test("_(direct|dontcache|vector)$"))] | length))' \
 	"$work/events" >/dev/null || { cat "$work/events"; fail "events are not as they should be"; }
