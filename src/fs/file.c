@@ -43,6 +43,9 @@
 /* Fewer descriptors than this do not serve even one rename per worker. */
 #define FDS_MIN 128
 
+/* Idle files looked at under the lock, a microsecond each at most. */
+#define REMOVED_LOOKS 256
+
 struct file_table {
 	struct mutex lock; /* LOCK_FILES */
 	struct cds_list_head buckets[FILE_BUCKETS] GUARDED(lock);
@@ -104,6 +107,40 @@ static void close_end(struct file_table *t, struct fs_file *f)
 	mem_free(f);
 }
 
+/* Takes an idle file that the host has no name of any more: it frees the space
+ * of it no sooner than it is closed. Of the oldest, as many as may be looked at
+ * while others wait. */
+static struct fs_file *close_start_removed(struct file_table *t)
+	REQUIRES(t->lock)
+{
+	unsigned looks = REMOVED_LOOKS;
+	struct fs_file *f;
+	struct stat st;
+
+	cds_list_for_each_entry (f, &t->idle, idle) {
+		if (!looks--)
+			break;
+		if (fstat(f->fd, &st) || st.st_nlink)
+			continue;
+		cds_list_del(&f->idle);
+		f->closing = true;
+		return f;
+	}
+	return NULL;
+}
+
+static bool close_removed(struct file_table *t)
+{
+	struct fs_file *f;
+
+	mutex_lock(&t->lock);
+	f = close_start_removed(t);
+	mutex_unlock(&t->lock);
+	if (f)
+		close_end(t, f);
+	return f;
+}
+
 /* Closes one idle file older than before_ns; false if there is none. */
 static bool close_one(struct file_table *t, uint64_t before_ns)
 {
@@ -127,6 +164,8 @@ static void keeper_run(void *arg)
 		if (now > t->age_ns)
 			while (close_one(t, now - t->age_ns))
 				continue;
+		while (close_removed(t))
+			continue;
 		(void)wait_event_until(&t->wake, atomic_load(&t->stopping),
 				       clock_ns() + KEEPER_NS);
 	}

@@ -240,6 +240,28 @@ def test_descriptors():
 
 # ---- the reply cache ----
 
+def test_removed_on_host():
+    """A file that the host removes is closed long before it is old."""
+    with Served(TAILRACE, export='rw,no_root_squash') as served:
+        nfs = served.client()
+        f = nfs.create(served.root, b'f').must('file')
+        nfs.write(f, 0, bytes(5000), FILE_SYNC).must()
+        fds = f'/proc/{served.process.pid}/fd'
+
+        def removed():
+            links = (os.readlink(f'{fds}/{n}') for n in os.listdir(fds)
+                     if os.path.islink(f'{fds}/{n}'))
+            return [link for link in links if link.endswith('/f (deleted)')]
+        os.unlink(served.path('f'))
+        check(removed(), 'the file is not open')
+        # The test's time is shorter than edge_max_age, which it waits for.
+        end = time.monotonic() + 20
+        while removed():
+            check(time.monotonic() < end, 'the file is still open')
+            time.sleep(0.05)
+        same(nfs.getattr(f)['status'], STALE, 'its handle')
+
+
 def test_running_copy():
     """A copy of a call that still runs is not run, and not answered twice."""
     io = FailIo(FAILIO)
