@@ -245,7 +245,7 @@ static enum option_result wrong_word(const struct option_usage *usage,
 				     const char *word, const char *what)
 {
 	fprintf(stderr, "%s: %s '%s'; '%s --help' lists the options\n",
-		usage->command, what, word, usage->command);
+		usage->command, what, word, usage->help ?: usage->command);
 	return OPTIONS_WRONG;
 }
 

@@ -55,6 +55,7 @@ struct option_row {
 
 struct option_usage {
 	const char *command; /* "tailrace bench interleave" */
+	const char *help; /* whose --help lists the options; NULL: its own */
 	const char *synopsis; /* what follows the command */
 	const char *summary; /* one sentence */
 	const struct option_row *rows;

@@ -569,7 +569,7 @@ static void announce(const struct serve *s)
 
 	if (!strcmp(at, "0.0.0.0"))
 		at = "127.0.0.1";
-	printf("to mount it: mount -t nfs -o vers=3,nolock,port=%u,"
+	printf("to mount it: mount -t nfs -o vers=3,proto=tcp,nolock,port=%u,"
 	       "mountport=%u %s:/export /mnt\n",
 	       s->port, s->mount_port, at);
 	printf("ready: nfs %s:%u mount %u%s%s\n", at, s->port, s->mount_port,

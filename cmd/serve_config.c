@@ -119,6 +119,7 @@ static int take_setting(void *arg, const char *section, const char *name,
 		return said(r, "out of memory at", name);
 	snprintf(place, sizeof(place), "%s:%d", r->file, r->line);
 	usage.command = place;
+	usage.help = serve_usage.command;
 	words[1] = word;
 	r->said = options_parse(&usage, 2, words, r->out) != OPTIONS_DONE;
 	return !r->said;

@@ -159,6 +159,11 @@ int command_stat(int argc, char **argv)
 	case OPTIONS_DONE:
 		break;
 	}
+	if (o.count && !o.interval) {
+		fprintf(stderr, "%s: --count is of --interval\n",
+			usage.command);
+		return EXIT_USAGE;
+	}
 	status = control_open(&c, usage.command, o.control);
 	if (status)
 		return status;

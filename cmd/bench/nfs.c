@@ -65,7 +65,7 @@ static const struct option_row rows[] = {
 	{ "stable", 0, OPTION_CHOICE, FIELD(stable), "HOW",
 	  "unstable, data or file (unstable)", nfs_stable_names, 0, 0 },
 	{ "calls", 0, OPTION_CHOICE, FIELD(calls), "HOW",
-	  "a record is one call, two in a row or a pair at once",
+	  "a record is one call, two in a row, or a pair at once (one)",
 	  nfs_calls_names, 0, 0 },
 	{ "commit-every", 0, OPTION_COUNT, FIELD(commit_every), "N",
 	  "COMMIT after N records of a connection (at the end)", NULL, 1, 0 },

@@ -167,7 +167,7 @@ void tr_cache_reset_peak(struct tr_cache *cache);
 int tr_cache_sync(struct tr_cache *cache);
 
 /* Checks every invariant of every structure, for tests: 0, or -EUCLEAN after
- * a line on stderr. No other call may be running. */
+ * a line on stderr. No other call may be running, and nothing be read ahead. */
 int tr_cache_check(struct tr_cache *cache);
 
 /* ---- files ---- */

@@ -188,11 +188,7 @@ static int set_parameter(struct fs_server *fs, const struct parameter *p,
 	ret = parse_value(p, text, &value);
 	if (!ret)
 		ret = tr_cache_set(cache, p->name, value);
-	if (ret && p->most == INT64_MAX)
-		snprintf(error, PARAM_ERROR_MAX,
-			 "%s is at least %" PRId64 " %s, not '%.60s'", p->name,
-			 p->least, p->unit, text);
-	else if (ret)
+	if (ret)
 		snprintf(error, PARAM_ERROR_MAX,
 			 "%s is %" PRId64 " to %" PRId64 " %s, not '%.60s'",
 			 p->name, p->least, p->most, p->unit, text);

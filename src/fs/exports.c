@@ -531,6 +531,8 @@ static int add_options(struct parser *p, struct export_entry *e, char *text)
 		if (!strncmp(word, "client=", 7)) {
 			if (nr == (int)ARRAY_SIZE(clients))
 				return fail(p, "more than %d clients", nr);
+			if (!word[7])
+				return fail(p, "client= without a name");
 			clients[nr++] = word + 7;
 		} else if (export_option_set(&options, e, word, why,
 					     sizeof(why))) {

@@ -176,6 +176,9 @@ static void command_line(void **state)
 	assert_null(match(&x, 1, "127.0.0.1", NULL));
 	assert_int_equal(exports_add(&x, "/usr:rx", false, error), -EINVAL);
 	assert_non_null(strstr(error, "/usr:rx: unknown option 'rx'"));
+	assert_int_equal(exports_add(&x, "/usr:client=", false, error),
+			 -EINVAL);
+	assert_non_null(strstr(error, "client= without a name"));
 	assert_int_equal(exports_add(&x, "/no/such", false, error), -EINVAL);
 	assert_string_equal(error, "/no/such: No such file or directory");
 	assert_int_equal(x.nr, 2);

@@ -68,7 +68,7 @@ static const struct option_row rows[] = {
 	{ "string", 'S', OPTION_STRING, FIELD(string), "X", "", NULL, 0, 0 },
 	{ "list", 0, OPTION_LIST, FIELD(list), "L", "", NULL, 0, 0 },
 };
-static const struct option_usage usage = { "test", "", "", rows, 7 };
+static const struct option_usage usage = { "test", NULL, "", "", rows, 7 };
 
 static enum option_result parse(struct fields *f, int argc,
 				const char *const *words)
