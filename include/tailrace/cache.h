@@ -167,7 +167,8 @@ void tr_cache_reset_peak(struct tr_cache *cache);
 int tr_cache_sync(struct tr_cache *cache);
 
 /* Checks every invariant of every structure, for tests: 0, or -EUCLEAN after
- * a line on stderr. No other call may be running, and nothing be read ahead. */
+ * a line on stderr. Stops the cache's threads meanwhile. No other call may be
+ * running. -ENOMEM, -EAGAIN: a thread could not be started again. */
 int tr_cache_check(struct tr_cache *cache);
 
 /* ---- files ---- */

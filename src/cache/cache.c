@@ -290,6 +290,34 @@ static void free_bdis(struct tr_cache *c)
 	}
 }
 
+void cache_pause(struct tr_cache *c)
+{
+	struct wb *wb;
+
+	reclaimer_stop(c);
+	cds_list_for_each_entry (wb, &c->wbs, on_cache) {
+		flusher_stop(wb);
+		while (wb_run_drops(wb))
+			task_yield();
+	}
+}
+
+int cache_resume(struct tr_cache *c)
+{
+	struct wb *wb;
+	int err;
+
+	if (c->no_flushers)
+		return 0;
+	atomic_store(&c->stopping, false);
+	err = reclaimer_start(c);
+	cds_list_for_each_entry (wb, &c->wbs, on_cache) {
+		state_and(&wb->state, ~WB_STOP);
+		err = flusher_start(wb) ?: err;
+	}
+	return err;
+}
+
 /* Takes a mapping's last folios away, dirty or not. */
 static void empty_mapping(struct mapping *m)
 {

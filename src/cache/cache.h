@@ -26,6 +26,11 @@ static inline bool file_is_open(struct tr_file *f)
 	return atomic_load(&f->open) == FILE_OPEN;
 }
 
+/* Ends all threads of a cache, for checks that nothing else may run beside, and
+ * starts them again: 0, or what keeps one from starting. */
+void cache_pause(struct tr_cache *c);
+int cache_resume(struct tr_cache *c) MUST_CHECK;
+
 /* Lets go of a file that is not open if there are too many, and of all that
  * were removed. Both write back and wait for it. */
 void idle_shed_surplus(struct tr_cache *c);

@@ -220,6 +220,8 @@ int tr_cache_check(struct tr_cache *c)
 
 	if (!c)
 		return -EINVAL;
+	/* Flushers lock folios to look at them. */
+	cache_pause(c);
 	mutex_lock(&c->lock);
 	for (unsigned i = 0; i < MAPPING_BUCKETS; i++)
 		cds_list_for_each_entry (m, &c->buckets[i], bucket)
@@ -238,5 +240,6 @@ int tr_cache_check(struct tr_cache *c)
 		      ?: err;
 	err = lru_check(c, &on_lru) ?: err;
 	err = differs("on LRU lists", on_lru, sums.on_lru) ?: err;
-	return differs("edges", atomic_load(&c->nr_edges), sums.edges) ?: err;
+	err = differs("edges", atomic_load(&c->nr_edges), sums.edges) ?: err;
+	return cache_resume(c) ?: err;
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cache/reclaim.h"
+#include "cache/cache.h"
 #include "folio/state.h"
 #include "writeback/flush.h"
 
@@ -71,36 +71,9 @@ void rig_fini(struct rig *r)
 	tr_store_destroy(r->store);
 }
 
-static void stop_threads(struct tr_cache *c)
-{
-	struct wb *wb;
-
-	reclaimer_stop(c);
-	cds_list_for_each_entry (wb, &c->wbs, on_cache) {
-		flusher_stop(wb);
-		while (wb_run_drops(wb))
-			sched_yield();
-	}
-}
-
-static void start_threads(struct tr_cache *c)
-{
-	struct wb *wb;
-
-	atomic_store(&c->stopping, false);
-	assert_int_equal(reclaimer_start(c), 0);
-	cds_list_for_each_entry (wb, &c->wbs, on_cache) {
-		state_and(&wb->state, ~WB_STOP);
-		assert_int_equal(flusher_start(wb), 0);
-	}
-}
-
 void rig_check(struct rig *r)
 {
-	stop_threads(r->cache);
 	assert_int_equal(tr_cache_check(r->cache), 0);
-	if (!r->cache->no_flushers)
-		start_threads(r->cache);
 }
 
 static bool is_settled(struct tr_cache *c)
@@ -129,10 +102,8 @@ void rig_settle(struct rig *r)
 		sched_yield();
 	}
 	/* The end of a writeback drops after it counts. */
-	if (!r->cache->no_flushers) {
-		stop_threads(r->cache);
-		start_threads(r->cache);
-	}
+	cache_pause(r->cache);
+	assert_int_equal(cache_resume(r->cache), 0);
 }
 
 struct tr_statistics rig_statistics(struct rig *r)
