@@ -50,6 +50,10 @@ if [ -n "$C_SERVER2" ]; then
 	mkdir -p /mnt/nfs2
 	unshare --net=/run/net2 true 2>/dev/null || { : >/run/net2; unshare --net=/run/net2 true; } || die 125 "no second network namespace"
 	nsenter --net=/run/net2 sleep 3600 & p=$!
+	# it is there before it has entered
+	until [ "$(readlink /proc/$p/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do
+		[ -d /proc/$p ] || die 125 "nobody in the second network namespace"
+	done
 	ip link set vec1 netns $p || die 125 "vec1 does not move"
 	nsenter --net=/run/net2 sh -c "ip link set lo up; ip addr add $C_GADDR2 dev vec1; ip link set vec1 mtu $C_MTU up"
 	attach "$C_SERVER2" /mnt/nfs2 nsenter --net=/run/net2 unshare --uts sh -c "hostname ${C_HOST}2; exec \"\$@\"" sh
