@@ -143,8 +143,9 @@ struct tr_store_ops {
 		       int64_t floor, bool dense);
 	/*
 	 * Writes the last, partial block: [off, off + len) with off a multiple
-	 * of the block, len less than a block, ending at end of file. The file
-	 * is never longer than off + len because of it, at no moment.
+	 * of the block, len less than a block, ending at end of file, unless
+	 * another writer extends it meanwhile. Just these bytes are written;
+	 * the file is never longer because of it, at no moment.
 	 */
 	int (*write_tail)(struct tr_store_file *file, const void *buf,
 			  size_t len, int64_t off);

@@ -55,7 +55,8 @@ static int device_getattr(struct tr_store_file *file, struct tr_store_attr *out)
 				       .block = d->block,
 				       .offset_align = d->block,
 				       .mem_align = 512,
-				       .read_align = d->block };
+				       .read_align = d->block,
+				       .nlink = 1 };
 	return 0;
 }
 

@@ -364,6 +364,37 @@ static void failed_direct_writes_add_nothing(void **state)
 	free(buf);
 }
 
+/* What of an extending direct write lies in a last, partial block is written as
+ * a tail is, and if that fails the write is short by it; within the file all of
+ * it is direct. */
+static void direct_writes_end_as_tails(void **state)
+{
+	struct rig_options o = faulty;
+	unsigned char *buf = aligned_alloc(4096, 12288);
+	struct rig r;
+
+	o.offset_align = 512;
+	rig_init(&r, &o);
+	rig_pattern(buf, 12288, 0, 0);
+	tr_store_fault_set(r.store, TR_FAULT_TAIL, 1, true, EIO);
+	assert_int_equal(tr_write(r.file, buf, 8704, 0, TR_DIRECT), 8192);
+	assert_int_equal(rig_attr(r.file).size, 8192);
+	assert_true(rig_device_is(&r, buf, 8192));
+	assert_int_equal(tr_store_fault_count(r.store, TR_FAULT_TAIL), 1);
+	tr_store_fault_set(r.store, TR_FAULT_TAIL, 0, false, 0);
+	assert_int_equal(tr_write(r.file, buf, 8704, 0, TR_DIRECT), 8704);
+	assert_true(rig_device_is(&r, buf, 8704));
+	tr_store_fault_set(r.store, TR_FAULT_TAIL, 1, true, EIO);
+	assert_int_equal(tr_write(r.file, buf, 8704, 0, TR_DIRECT), 8704);
+	tr_store_fault_set(r.store, TR_FAULT_TAIL, 0, false, 0);
+	assert_int_equal(tr_write(r.file, buf + 8704, 3584, 8704, TR_DIRECT),
+			 3584);
+	assert_true(rig_device_is(&r, buf, 12288));
+	rig_check(&r);
+	rig_fini(&r);
+	free(buf);
+}
+
 /* More than the cache holds onto a full device: writers get on. */
 static void full_device_holds_nobody(void **state)
 {
@@ -436,6 +467,7 @@ int main(void)
 		cmocka_unit_test(full_device_keeps_data),
 		cmocka_unit_test(full_device_holds_nobody),
 		cmocka_unit_test(failed_direct_writes_add_nothing),
+		cmocka_unit_test(direct_writes_end_as_tails),
 		cmocka_unit_test(unreadable_edges_go),
 		cmocka_unit_test(creation_fails),
 		cmocka_unit_test(reads_fail),
