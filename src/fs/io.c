@@ -33,12 +33,15 @@ static uint32_t fh_hash(const struct fs_file *f)
 	TRACE(name, .xid = r->xid, .fh_hash = fh_hash(f),                      \
 	      .offset = (uint64_t)(o), .len = (uint64_t)(n))
 
-/* A point that each call passes once, however often it is tried. */
-#define TRACE_IO_ONCE(done, name, o, n)                                        \
+/* Points that each call passes once, however often it is tried. */
+#define TRACED_START 1u
+#define TRACED_OPENED 2u
+
+#define TRACE_IO_ONCE(bit, name, o, n)                                         \
 	do {                                                                   \
-		if (!(done))                                                   \
+		if (!(*r->traced & (bit)))                                     \
 			TRACE_IO(name, o, n);                                  \
-		(done) = true;                                                 \
+		*r->traced |= (bit);                                           \
 	} while (0)
 
 /* ---- reading ---- */
@@ -134,7 +137,7 @@ static int read_once(const struct fs_request *r, struct fs_file *f,
 	ssize_t n;
 	int ret;
 
-	TRACE_IO_ONCE(rd->start_traced, nfsd_read_start, rd->off, rd->count);
+	TRACE_IO_ONCE(TRACED_START, nfsd_read_start, rd->off, rd->count);
 	rd->len = 0;
 	rd->eof = rd->after_valid = rd->lent = false;
 	ret = access_check(f, &r->cred, ACCESS_READ);
@@ -142,7 +145,7 @@ static int read_once(const struct fs_request *r, struct fs_file *f,
 		ret = start(f, false, nowait, &io);
 	if (ret)
 		return ret;
-	TRACE_IO_ONCE(rd->open_traced, nfsd_read_opened, rd->off, rd->count);
+	TRACE_IO_ONCE(TRACED_OPENED, nfsd_read_opened, rd->off, rd->count);
 	n = read_by_mode(r, f, io, rd, nowait);
 	/* Short of what is there: the rest has to be waited for. */
 	if (nowait && !rd->lent && n >= 0 && (size_t)n < rd->count &&
@@ -354,14 +357,14 @@ int io_write(const struct fs_request *r, struct fs_file *f, struct fs_write *w,
 	struct tr_file *io;
 	int ret;
 
-	TRACE_IO_ONCE(w->start_traced, nfsd_write_start, w->off, w->len);
+	TRACE_IO_ONCE(TRACED_START, nfsd_write_start, w->off, w->len);
 	w->before.valid = w->after_valid = false;
 	ret = may_write(r, f, w);
 	if (!ret)
 		ret = start(f, true, nowait, &io);
 	if (ret)
 		return ret;
-	TRACE_IO_ONCE(w->open_traced, nfsd_write_opened, w->off, w->len);
+	TRACE_IO_ONCE(TRACED_OPENED, nfsd_write_opened, w->off, w->len);
 	/* Taken before the data is: what is lost from now on changes it. */
 	if (!w->written)
 		w->verifier = verifier_now(r, f, io);

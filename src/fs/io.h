@@ -38,7 +38,6 @@ struct fs_read {
 	bool lent; /* out */
 	size_t len; /* out */
 	bool eof; /* out */
-	bool start_traced, open_traced; /* a try before came so far */
 	bool after_valid; /* out */
 	struct fs_attr after; /* out */
 };
@@ -60,7 +59,6 @@ struct fs_write {
 	/* In: 0, or what an earlier call, which was to come again, left here:
 	 * it goes on behind that. Out: of all calls. */
 	size_t written;
-	bool start_traced, open_traced; /* a try before came so far */
 	enum fs_stable committed; /* out: achieved */
 	uint64_t verifier; /* out */
 	struct fs_before before; /* out */

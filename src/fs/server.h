@@ -129,11 +129,12 @@ struct fs_request {
 	struct fs_cred cred; /* after squashing */
 	uint8_t client[16]; /* address: IPv6 or mapped IPv4 */
 	uint32_t xid; /* for traces */
+	uint8_t *traced; /* points of them that the call has passed; 0 first */
 };
 
 /*
- * Whether the peer may use the export at all; fills *r but xid. cred is what
- * the call's credential says. -ESTALE: not exported any more; -EACCES: not to
+ * Whether the peer may use the export at all; fills *r but xid and traced. cred
+ * is what the call's credential says. -ESTALE: not exported any more; -EACCES: not to
  * this client; -EPERM: not from this port. May block where clients are named
  * by patterns and the peer's name is not yet known.
  */

@@ -29,6 +29,7 @@ int nfs3_open(struct rpc_call *call, const xdr_nfs3_fh *fh,
 		return -ESTALE;
 	nfs_cred(call, &cred);
 	r->xid = call->head.xid;
+	r->traced = &call->handler_bits;
 	ret = fs_request_init(
 		r, fs, x, (const struct sockaddr *)rpc_call_peer(call), &cred);
 	if (ret)

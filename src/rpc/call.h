@@ -120,7 +120,7 @@ struct rpc_call {
 	/* (w) where this call is to be counted too, beside its client; NULL:
 	 * nowhere. Stays in place as long as the server. */
 	struct opstat *account;
-	void *handler_word; /* (w) for place(), survives RPC_AGAIN; NULL first */
+	uint8_t handler_bits; /* (w) its own, survives RPC_AGAIN; 0 first */
 
 	struct rpc_conn *conn;
 	struct rpc_worker *worker; /* who runs it */
