@@ -151,7 +151,7 @@ static void finish_edge(struct part *p)
 {
 	blocks_set_dirty(p->m, p->f, p->from, p->to);
 	if (edge_cover(p->m, p->f, p->from, p->to, p->flags & IO_DEFER))
-		throttle_edges_gone(p->m->cache);
+		throttle_edges_gone(p->m);
 }
 
 /* Everything before the copy. 1: the folio is no longer what it was: again. */

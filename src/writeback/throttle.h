@@ -33,8 +33,8 @@ int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 /* Something became clean: lets waiters go. Any context. */
 void throttle_release(struct tr_cache *c);
 
-/* Edges were completed: lets writers go that ran ahead of them. */
-void throttle_edges_gone(struct tr_cache *c);
+/* An edge of m was completed: lets writers go that ran ahead of it. */
+void throttle_edges_gone(struct mapping *m);
 
 /* Pages that count for dirty_limit: dirty or under writeback, but for edges. */
 long throttle_dirty_pages(const struct tr_cache *c);
