@@ -75,6 +75,8 @@ static const struct option_row rows[] = {
 	  "over data that is there", NULL, 0, 0 },
 	{ "read", 0, OPTION_FLAG, FIELD(read), NULL,
 	  "read what was written and read before", NULL, 0, 0 },
+	{ "passes", 0, OPTION_COUNT, FIELD(passes), "N",
+	  "read it so many times in a run (1)", NULL, 1, 1000 },
 	{ "keep", 0, OPTION_FLAG, FIELD(keep), NULL,
 	  "leave the file there", NULL, 0, 0 },
 	{ "runs", 'N', OPTION_COUNT, FIELD(runs), "N",
@@ -106,7 +108,7 @@ struct watch {
 	int64_t rss_peak;
 };
 
-static void watch_load(struct watch *w, const char *what)
+static void watch_load(struct watch *w, const char *what, uint64_t bytes)
 {
 	struct nfs_bench *b = w->b;
 	struct pollfd fds[2] = {
@@ -118,7 +120,7 @@ static void watch_load(struct watch *w, const char *what)
 		.flags = what,
 		.round = b->serial,
 		.rounds = (unsigned)b->opt->runs,
-		.total = b->records * b->opt->record,
+		.total = bytes,
 		.since_ns = b->frame.started_ns,
 		.started_ns = now_ns(),
 	};
@@ -150,7 +152,8 @@ static int run_load(struct watch *w, const struct nfs_load *load,
 		return -errno;
 	err = nfs_load_start(load, &w->progress, &run);
 	if (!err) {
-		watch_load(w, what);
+		watch_load(w, what,
+			   load->records * load->passes * w->b->opt->record);
 		err = nfs_load_finish(run, out);
 	}
 	close(w->progress.done_fd);
@@ -184,6 +187,7 @@ static struct nfs_load plain_load(const struct nfs_bench *b, bool read)
 		.nr_threads = 1,
 		.pattern = &b->frame.pattern,
 		.records = b->records,
+		.passes = 1,
 		.read = read,
 	};
 }
@@ -323,11 +327,13 @@ static int measure(struct watch *w, const struct nfs_handle *file,
 				 .pattern = &b->frame.pattern,
 				 .seed = run_seed(b),
 				 .records = b->records,
+				 .passes = o->read ? o->passes : 1,
 				 .stable = (enum nfs_stable)o->stable,
 				 .calls = (enum nfs_calls)o->calls,
 				 .commit_every = o->commit_every,
 				 .read = o->read,
-				 .random = o->random };
+				 .random = o->random,
+				 .sampled = true };
 	struct snapshot before, after;
 	char path[BENCH_PATH_MAX];
 	uint64_t start, written;
@@ -379,6 +385,8 @@ static int run_file(struct watch *w, struct nfs_row *row)
 		err = read_all(w, &file, seed);
 	if (!err)
 		err = measure(w, &file, row);
+	if (!err && o->read)
+		err = read_all(w, &file, seed);
 	if (!err)
 		err = verify(w, &file);
 	return err;
@@ -512,6 +520,7 @@ int bench_nfs(int argc, char **argv)
 		.record = 47008,
 		.size = 512 << 20,
 		.runs = 1,
+		.passes = 1,
 	};
 
 	switch (options_parse(&usage, argc, argv, &o)) {

@@ -16,7 +16,7 @@ struct nfs_options {
 	const char *server, *export, *dir, *name;
 	uint64_t port, mount_port;
 	uint64_t connections, depth, threads;
-	uint64_t record, size, runs, commit_every, pid;
+	uint64_t record, size, runs, passes, commit_every, pid;
 	int stable; /* enum nfs_stable */
 	int calls; /* enum nfs_calls */
 	bool random, rewrite, read, keep, json;

@@ -29,10 +29,14 @@ struct nfs_load {
 	const struct pattern *pattern;
 	uint64_t seed;
 	uint64_t records;
+	uint64_t passes; /* over them all */
 	enum nfs_stable stable;
 	enum nfs_calls calls;
 	uint64_t commit_every; /* records of a connection; 0: never */
 	bool read, random;
+	/* What is read is compared in samples: the client shares the machine
+	 * with the server. */
+	bool sampled;
 };
 
 struct nfs_result {

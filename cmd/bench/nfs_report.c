@@ -130,6 +130,7 @@ static void json_row(struct json *j, const struct nfs_bench *b,
 	json_bool(j, "random", o->random);
 	json_bool(j, "rewrite", o->rewrite);
 	json_bool(j, "read", o->read);
+	json_int(j, "passes", o->read ? (int64_t)o->passes : 1);
 	json_int(j, "run", r->run);
 	json_int(j, "writes", (int64_t)r->result.calls);
 	json_int(j, "bytes", (int64_t)r->result.bytes);
