@@ -51,15 +51,44 @@ unsigned rpc_conn_client_conns(struct rpc_server *s,
 	return atomic_load(&rpc_client_get(s->clients, addr)->conns);
 }
 
+/* Off its poller; epoll still has it. */
+static void conn_leave(struct rpc_conn *c)
+{
+	struct rpc_poller *p = c->poller;
+
+	mutex_lock(&p->lock);
+	cds_list_del(&c->link);
+	mutex_unlock(&p->lock);
+	atomic_fetch_sub(&p->nr_conns, 1);
+}
+
+/* It is p's leader's from the moment that epoll has it. */
+static int conn_join(struct rpc_conn *c, struct rpc_poller *p)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP |
+					    EPOLLET,
+				  .data.ptr = &c->source };
+	int err;
+
+	c->poller = p;
+	mutex_lock(&p->lock);
+	cds_list_add(&c->link, &p->conns);
+	mutex_unlock(&p->lock);
+	atomic_fetch_add(&p->nr_conns, 1);
+	if (!epoll_ctl(p->epfd, EPOLL_CTL_ADD, c->fd, &ev))
+		return 0;
+	err = -errno;
+	conn_leave(c);
+	return err;
+}
+
 int rpc_conn_create(struct rpc_server *s, int fd,
 		    const struct sockaddr_storage *peer)
 {
 	unsigned at = atomic_fetch_add(&s->next_poller, 1);
 	struct rpc_poller *p = &s->pollers[at % s->opt.nr_pollers];
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP |
-					    EPOLLET };
 	struct rpc_conn *c = mem_zalloc(sizeof(*c));
-	int err = 0;
+	int err;
 
 	if (!c) {
 		close(fd);
@@ -68,7 +97,6 @@ int rpc_conn_create(struct rpc_server *s, int fd,
 	c->source.kind = RPC_SOURCE_CONN;
 	c->fd = fd;
 	c->server = s;
-	c->poller = p;
 	c->peer = *peer;
 	peer_address(peer, c->addr);
 	c->client = rpc_client_get(s->clients, c->addr);
@@ -81,17 +109,10 @@ int rpc_conn_create(struct rpc_server *s, int fd,
 	atomic_fetch_add(&s->nr_conns, 1);
 	atomic_fetch_add(&c->client->conns, 1);
 
-	mutex_lock(&p->lock);
-	cds_list_add(&c->link, &p->conns);
-	mutex_unlock(&p->lock);
-	ev.data.ptr = c;
-	if (epoll_ctl(p->epfd, EPOLL_CTL_ADD, fd, &ev)) {
-		err = -errno;
-		mutex_lock(&p->lock);
-		cds_list_del(&c->link);
-		mutex_unlock(&p->lock);
+	rpc_near_conn(c);
+	err = conn_join(c, p);
+	if (err)
 		rpc_conn_put(c);
-	}
 	return err;
 }
 
@@ -153,15 +174,9 @@ void rpc_conn_charge_record(struct rpc_conn *c, size_t bytes)
 		rpc_server_released(c->server);
 }
 
-void rpc_conn_close(struct rpc_conn *c)
+/* What its poller's leader held. */
+static void conn_end(struct rpc_conn *c)
 {
-	struct rpc_poller *p = c->poller;
-
-	rpc_conn_unlist(c);
-	mutex_lock(&p->lock);
-	cds_list_del(&c->link);
-	mutex_unlock(&p->lock);
-	(void)epoll_ctl(p->epfd, EPOLL_CTL_DEL, c->fd, NULL);
 	rpc_send_kill(c);
 	if (c->placing)
 		rpc_call_free(c->placing);
@@ -172,6 +187,23 @@ void rpc_conn_close(struct rpc_conn *c)
 		rpc_buf_put(c->buf);
 	c->buf = NULL;
 	rpc_conn_put(c);
+}
+
+void rpc_conn_close(struct rpc_conn *c)
+{
+	rpc_conn_unlist(c);
+	conn_leave(c);
+	(void)epoll_ctl(c->poller->epfd, EPOLL_CTL_DEL, c->fd, NULL);
+	conn_end(c);
+}
+
+/* Whatever happens meanwhile is told by epoll when it is added. */
+void rpc_conn_move(struct rpc_conn *c, struct rpc_poller *to)
+{
+	(void)epoll_ctl(c->poller->epfd, EPOLL_CTL_DEL, c->fd, NULL);
+	conn_leave(c);
+	if (conn_join(c, to))
+		conn_end(c);
 }
 
 /* Others first. */

@@ -4,7 +4,7 @@
  * it: poller.c (who reads), conn.c and recv.c
  * (receiving), run.c (a call from its header
  * to its results), reply.c (results to a list of memory), send.c (to the
- * socket), gauge.c, server.c. Nothing outside rpc/ includes this.
+ * socket), near.c (which processor for whom), gauge.c, server.c. Nothing outside rpc/ includes this.
  *
  * Field letters: (C) constant after creation, (A) atomic, (P) the poller's
  * leader only, (W) its worker only, (S) server lock, (L) connection lock.
@@ -22,6 +22,7 @@
 #include "rpc/record.h"
 #include "rpc/server.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 
@@ -95,7 +96,7 @@ struct rpc_conn {
 	struct rpc_source source;
 	int fd; /* (C) */
 	struct rpc_server *server; /* (C) */
-	struct rpc_poller *poller; /* (C) */
+	struct rpc_poller *poller; /* (P) */
 	struct rpc_client *client; /* (C) */
 	struct sockaddr_storage peer; /* (C) */
 	uint8_t addr[16]; /* (C) */
@@ -106,6 +107,7 @@ struct rpc_conn {
 	bool is_ready; /* (P) */
 	atomic_bool is_paused; /* (A) written by (P) */
 	bool drained; /* (P) the socket had no more when last read */
+	bool near; /* (C) its client is on this host */
 	bool hup; /* (P) read to the end: the peer has closed */
 	bool assembling; /* (P) */
 	uint8_t bulk_memory; /* (P) > 0: read headers only */
@@ -118,12 +120,16 @@ struct rpc_conn {
 	int place_iov; /* (P) where in it */
 	size_t place_off;
 	uint32_t place_left;
+	unsigned near_looks; /* (P) that found it elsewhere */
+	unsigned near_patience; /* (P) how many of them move it */
+	uint64_t near_sent; /* (P) sent at the last look */
 	uint64_t batch_ns; /* (P) age of the oldest reply held back; 0: none */
 
 	atomic_ullong record_ns; /* (A) since when a record is incomplete */
 	atomic_ullong recv_ns; /* (A) when bytes came last */
 	atomic_ullong stuck_ns; /* (A) since when the socket takes no more */
 	atomic_ullong bytes; /* (A) held for it */
+	atomic_ullong sent; /* (A) bytes */
 	atomic_bool dead; /* (A) set under (L) */
 
 	struct mutex lock;
@@ -144,6 +150,9 @@ struct rpc_worker {
 	struct rpc_poller *leading; /* (W) NULL: runs a call it was left with */
 	struct rpc_gauge *left; /* (W) a call left it: look for parked ones */
 	struct rpc_counts *counts; /* (C) its own */
+	atomic_int cpu; /* (A) where it stays; -1: nowhere. Changed under (S) */
+	pid_t tid; /* (S) its thread, if it stays */
+	atomic_ullong near_ns; /* (A) when it last sent much */
 	_Atomic(struct rpc_poller *) assigned; /* (A) promoted to lead it */
 	struct waitq wake;
 	struct cds_list_head idle; /* (S) */
@@ -156,8 +165,10 @@ struct rpc_poller {
 	struct rpc_server *server; /* (C) */
 	int epfd; /* (C) */
 	int kick_fd; /* (C) */
+	int cpu; /* (C) where its leader stays while it sends much */
 	atomic_uint lead; /* (A) */
 	atomic_uint nr_paused; /* (A) written by (P) */
+	atomic_uint nr_conns; /* (A) */
 	atomic_ulong progress; /* (A) calls begun by leaders */
 	bool leaderless; /* (S) waits for a worker to become free */
 	unsigned long seen_progress; /* ticker only */
@@ -178,6 +189,8 @@ struct rpc_server {
 	atomic_uint next_poller; /* (A) */
 	atomic_uint nr_paused; /* (A) connections paused in all pollers */
 	atomic_bool stopping; /* (A) */
+	bool near; /* (C) there is a poller for each processor */
+	cpu_set_t cpus; /* (C) */
 	bool running; /* owner's thread only */
 	struct rpc_listener *listeners; /* (C) once started */
 	struct rpc_dups *dups;
@@ -237,6 +250,9 @@ void rpc_conn_buf_shrink(struct rpc_conn *c);
 bool rpc_conn_turn(struct rpc_worker *w, struct rpc_conn *c);
 /* Leader, or after all threads ended: drops the poller's reference. */
 void rpc_conn_close(struct rpc_conn *c);
+/* The leader: gives it, drained, to another poller. It is the other's from then
+ * on, or closed. */
+void rpc_conn_move(struct rpc_conn *c, struct rpc_poller *to);
 /* Onto the ready list, to be read again. */
 void rpc_conn_make_ready(struct rpc_conn *c);
 /* The same for an edge of epoll, unless it is paused. */
@@ -285,6 +301,18 @@ void rpc_send_flush(struct rpc_conn *c, struct rpc_counts *counts,
 		    bool writable);
 /* Gives up what is queued and whatever will be. */
 void rpc_send_kill(struct rpc_conn *c);
+
+/* ---- near.c ---- */
+
+/* Before the threads: which poller has which processor. */
+void rpc_near_init(struct rpc_server *s);
+/* A new connection. */
+void rpc_near_conn(struct rpc_conn *c);
+/* The leader, after a turn that drained c: may move it, and is then done with
+ * it. */
+void rpc_near_turn(struct rpc_worker *w, struct rpc_conn *c);
+/* The ticker. */
+void rpc_near_tick(struct rpc_server *s);
 
 /* ---- gauge.c ---- */
 

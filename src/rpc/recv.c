@@ -471,6 +471,7 @@ bool rpc_conn_turn(struct rpc_worker *w, struct rpc_conn *c)
 			rpc_count(w->counts, closed_bad, 1);
 		if (r == PARSE_NEED && c->drained) {
 			conn_drained(c);
+			rpc_near_turn(w, c);
 			return true;
 		}
 		if (r == PARSE_NEED)

@@ -188,6 +188,9 @@ void rpc_send_flush(struct rpc_conn *c, struct rpc_counts *counts,
 			n = -errno;
 		} else {
 			rpc_count(counts, bytes_out, (unsigned long long)n);
+			atomic_fetch_add_explicit(&c->sent,
+						  (unsigned long long)n,
+						  memory_order_relaxed);
 			atomic_fetch_add_explicit(&c->client->bytes_out,
 						  (unsigned long long)n,
 						  memory_order_relaxed);

@@ -380,6 +380,7 @@ static void server_tick(struct rpc_server *s)
 			rpc_poller_kick(p);
 	}
 	listeners_retry(s);
+	rpc_near_tick(s);
 }
 
 static void ticker_main(void *server)
@@ -408,12 +409,14 @@ int rpc_server_start(struct rpc_server *s)
 	int err = 0;
 
 	s->running = true;
+	rpc_near_init(s);
 	for (i = 0; i < s->opt.nr_pollers; i++)
 		s->pollers[i].leaderless = true;
 	for (i = 0; i < s->opt.nr_workers && !err; i++) {
 		w = &s->workers[i];
 		w->server = s;
 		w->id = i + 1;
+		atomic_init(&w->cpu, -1);
 		w->counts = &s->counts[i + 1];
 		waitq_init(&w->wake);
 		err = task_create(&w->task, "tr-rpc", rpc_worker_main, w);

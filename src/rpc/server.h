@@ -93,6 +93,8 @@ void rpc_server_set_total_bytes_max(struct rpc_server *s, uint64_t max);
 	X(dup_evicted, "replies that left the cache for want of room")         \
 	X(parked, "calls that waited for others blocked on the same device")   \
 	X(paused, "times that a connection was not read for its limits")       \
+	X(moved,                                                               \
+	  "connections moved to the processor of a client on this host")       \
 	X(conns, "connections accepted")                                       \
 	X(conns_now, "connections now")                                        \
 	X(conns_refused, "connections closed at once: too many")               \
