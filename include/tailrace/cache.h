@@ -79,7 +79,7 @@ int tr_cache_get(struct tr_cache *cache, const char *name, int64_t *value);
 	  "dirty data above which writers wait; a fifth of the cache")         \
 	X(dontcache_limit, "bytes", 0, 65536, INT64_MAX,                       \
 	  "uncached data not yet on disk above which uncached writers wait; "  \
-	  "an eighth of the cache, at most 128 MiB")                           \
+	  "an eighth of the cache, at most 120 MiB")                           \
 	X(dirty_expire, "ms", 30000, 0, 86400000,                              \
 	  "age at which dirty data is written back")                           \
 	X(flush_interval, "ms", 5000, 10, 3600000,                             \

@@ -43,7 +43,7 @@ static void default_parameters(struct tr_cache *c)
 	atomic_init(&p->dirty_background, c->size / 10);
 	atomic_init(&p->dirty_limit, c->size / 5);
 	atomic_init(&p->dontcache_limit,
-		    min_of(c->size / 8, (uint64_t)128 << 20));
+		    min_of(c->size / 8, (uint64_t)120 << 20));
 	atomic_init(&p->edge_max_pages, c->size / PAGE_SIZE / 64);
 }
 

@@ -293,17 +293,12 @@ void cache_kick(struct mapping *m)
 	wb_put(wb);
 }
 
-/* One step of a write: at most so much that the limits are kept. */
-static ssize_t write_step(struct mapping *m, struct iter *it, int64_t off,
-			  size_t len, unsigned flags)
+static ssize_t write_in_gate(struct mapping *m, struct iter *it, int64_t off,
+			     size_t len, unsigned flags)
 {
-	bool uncached = flags & TR_DONTCACHE, nowait = flags & TR_NOWAIT;
-	bool inside = flags & IO_INSIDE;
+	bool nowait = flags & TR_NOWAIT, inside = flags & IO_INSIDE;
 	ssize_t n;
-	int err = throttle_write(m, off, len, uncached, nowait);
 
-	if (err)
-		return err;
 	if (nowait && !inside && !gate_try_enter(m))
 		return -EAGAIN;
 	if (!nowait && !inside)
@@ -311,6 +306,20 @@ static ssize_t write_step(struct mapping *m, struct iter *it, int64_t off,
 	n = cache_write_inside(m, it, off, len, flags);
 	if (!inside)
 		gate_leave(m);
+	return n;
+}
+
+/* One step of a write: at most so much that the limits are kept. */
+static ssize_t write_step(struct mapping *m, struct iter *it, int64_t off,
+			  size_t len, unsigned flags)
+{
+	bool uncached = flags & TR_DONTCACHE;
+	ssize_t n = throttle_write(m, off, len, uncached, flags & TR_NOWAIT);
+
+	if (n)
+		return n;
+	n = write_in_gate(m, it, off, len, flags);
+	throttle_wrote(m, len, uncached);
 	if (n > 0 && uncached && !(flags & IO_DEFER))
 		cache_kick(m);
 	return n;

@@ -64,6 +64,9 @@ struct throttle {
 	struct mutex lock; /* LOCK_LEAF */
 	struct cds_list_head line[LINES] GUARDED(lock);
 	atomic_long waiting[LINES]; /* (A) */
+	/* Pages that writers on their way may dirty. What they have dirtied of
+	 * it counts twice until they are through. */
+	struct counter promised[LINES];
 	struct cds_list_head ahead GUARDED(lock); /* of their neighbours */
 	struct waitq edges; /* writers at edge_max_pages */
 	atomic_long waiting_edges; /* (A) in ahead, or about to be, or at the
@@ -79,9 +82,15 @@ struct throttle {
 int throttle_init(struct tr_cache *c)
 {
 	struct throttle *t = mem_zalloc(sizeof(*t));
+	int err;
 
 	if (!t)
 		return -ENOMEM;
+	err = counters_init(t->promised, LINES);
+	if (err) {
+		mem_free(t);
+		return err;
+	}
 	mutex_init(&t->lock, LOCK_LEAF);
 	for (int i = 0; i < LINES; i++)
 		CDS_INIT_LIST_HEAD(&t->line[i]);
@@ -94,6 +103,7 @@ int throttle_init(struct tr_cache *c)
 void throttle_fini(struct tr_cache *c)
 {
 	mutex_fini(&c->throttle->lock);
+	counters_fini(c->throttle->promised, LINES);
 	mem_free(c->throttle);
 }
 
@@ -122,14 +132,21 @@ static long used(struct tr_cache *c, enum line line)
 				   : uncached_pages(c);
 }
 
-/* Pages that may still be dirtied in this line. */
+/* Pages that may still be dirtied in this line, by who was promised none. */
 static long room(struct tr_cache *c, enum line line)
 {
-	long all = limit(c, LINE_CACHED) - used(c, LINE_CACHED);
+	long uncached = counter_sum(&c->throttle->promised[LINE_UNCACHED]);
+	long all = limit(c, LINE_CACHED) - used(c, LINE_CACHED) - uncached -
+		   counter_sum(&c->throttle->promised[LINE_CACHED]);
 
 	if (line == LINE_CACHED)
 		return all;
-	return min_of(all, limit(c, line) - used(c, line));
+	return min_of(all, limit(c, line) - used(c, line) - uncached);
+}
+
+static void promise(struct tr_cache *c, enum line line, long pages)
+{
+	counter_add(&c->throttle->promised[line], pages);
 }
 
 static void note_peak(struct tr_cache *c, long dirty)
@@ -215,6 +232,7 @@ static void release_line(struct tr_cache *c, enum line line)
 		struct waiter *w = next_in_line(t, line, now);
 
 		left -= w->pages;
+		promise(c, line, w->pages);
 		atomic_fetch_sub(&t->waiting[line], 1);
 		let_go(w);
 	}
@@ -303,11 +321,15 @@ void throttle_release(struct tr_cache *c)
 	mutex_unlock(&t->lock);
 }
 
-static void leave_line(struct throttle *t, enum line line, struct waiter *w)
+/* With its promise, whether release_line() gave it or not. */
+static void leave_line(struct tr_cache *c, enum line line, struct waiter *w)
 {
+	struct throttle *t = c->throttle;
+
 	mutex_lock(&t->lock);
 	if (!cds_list_empty(&w->node)) {
 		cds_list_del_init(&w->node);
+		promise(c, line, w->pages);
 		atomic_fetch_sub(&t->waiting[line], 1);
 	}
 	mutex_unlock(&t->lock);
@@ -339,7 +361,7 @@ static void stand_in_line(struct mapping *m, enum line line, int64_t off,
 				      clock_ns() + RECHECK_NS) ||
 		     room(c, line) > 0;
 	}
-	leave_line(t, line, &w);
+	leave_line(c, line, &w);
 	cache_count(c, COUNT_THROTTLED_NS, clock_ns() - w.since_ns);
 }
 
@@ -492,12 +514,18 @@ static void pace(struct mapping *m, enum line line, size_t len)
 		clock_sleep(min_of(start - now, PACE_SLEEP_MAX));
 }
 
+/* Pages that len bytes may touch. */
+static long pages_of(size_t len)
+{
+	return (len + 2 * PAGE_SIZE - 1) / PAGE_SIZE;
+}
+
 int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 		   bool nowait)
 {
 	struct tr_cache *c = m->cache;
 	enum line line = uncached ? LINE_UNCACHED : LINE_CACHED;
-	long pages = (len + 2 * PAGE_SIZE - 1) / PAGE_SIZE;
+	long pages = pages_of(len);
 	long dirty = throttle_dirty_pages(c);
 	int err = 0;
 
@@ -514,12 +542,26 @@ int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 		return err;
 	if (!nowait)
 		pace(m, line, len);
-	if (room(c, line) > 0 && !atomic_load(&c->throttle->waiting[line]))
+	if (room(c, line) > 0 && !atomic_load(&c->throttle->waiting[line])) {
+		promise(c, line, pages);
 		return 0;
+	}
 	if (nowait)
 		return -EAGAIN;
 	stand_in_line(m, line, off, pages);
 	return 0;
+}
+
+void throttle_wrote(struct mapping *m, size_t len, bool uncached)
+{
+	struct tr_cache *c = m->cache;
+
+	if (c->no_flushers)
+		return;
+	promise(c, uncached ? LINE_UNCACHED : LINE_CACHED, -pages_of(len));
+	/* It may have dirtied nothing; else a device write will end. */
+	if (throttle_has_waiters(c) && counter_sum(&c->writeback) <= 0)
+		throttle_release(c);
 }
 
 bool throttle_presses(struct tr_cache *c)

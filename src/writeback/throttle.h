@@ -26,9 +26,13 @@ void throttle_fini(struct tr_cache *c);
  * the flusher above dirty_background; sleeps above dirty_limit, or, uncached,
  * above dontcache_limit and for edges; paces large writes from a quarter of
  * their limit on. nowait: -EAGAIN instead of sleeping, and no pace.
+ *
+ * After a 0 the room it may need is kept for it until throttle_wrote(), with
+ * the same len, so that many writers at once do not pass the limits.
  */
 int throttle_write(struct mapping *m, int64_t off, size_t len, bool uncached,
 		   bool nowait) MUST_CHECK;
+void throttle_wrote(struct mapping *m, size_t len, bool uncached);
 
 /* Something became clean: lets waiters go. Any context. */
 void throttle_release(struct tr_cache *c);

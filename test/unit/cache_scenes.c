@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/task.h"
 #include "lib/cachetest.h"
 
 static const struct rig_options plain = { .block = 4096, .offset_align = 512 };
@@ -142,6 +143,55 @@ static void segments_kick_once(void **state)
 }
 
 #define MIB (1 << 20)
+#define WRITERS 8
+
+struct writer {
+	struct rig *r;
+	int64_t off;
+	atomic_int *at_start;
+	unsigned flags;
+};
+
+static void *write_together(void *arg)
+{
+	struct writer *w = arg;
+
+	/* All find the room that there is for one. */
+	atomic_fetch_sub(w->at_start, 1);
+	while (atomic_load(w->at_start) > 0)
+		sched_yield();
+	for (int i = 0; i < 4; i++)
+		rig_write(w->r->file, MIB, w->off + i * MIB, 1, w->flags);
+	return NULL;
+}
+
+/* Room is kept for who is on its way: of all that come at once, no more pass
+ * than fit, but for one more on each processor. */
+static void limits_hold_for_many_writers(void **state)
+{
+	struct rig_options o = { .block = 4096, .latency_ns = 1000 * 1000 };
+	atomic_int at_start = WRITERS;
+	struct writer w[WRITERS];
+	pthread_t thread[WRITERS];
+	struct rig r;
+
+	o.cache_size = 64 * MIB;
+	rig_init(&r, &o);
+	assert_int_equal(tr_cache_set(r.cache, "dirty_limit", 4 * MIB), 0);
+	for (int i = 0; i < WRITERS; i++) {
+		w[i] = (struct writer){ &r, i * 4 * MIB, &at_start,
+					i % 2 ? TR_DONTCACHE : 0 };
+		assert_int_equal(pthread_create(&thread[i], NULL,
+						write_together, &w[i]),
+				 0);
+	}
+	for (int i = 0; i < WRITERS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(tr_fsync(r.file), 0);
+	assert_true(rig_statistics(&r).peak_dirty <=
+		    (4 + 1 + task_nr_cpus()) * (MIB / 4096 + 1));
+	rig_fini(&r);
+}
 
 static void write_part(struct rig *r, int64_t off)
 {
@@ -579,6 +629,7 @@ int main(void)
 		cmocka_unit_test(callers_ahead_are_served),
 		cmocka_unit_test(io_max_need_not_fit_blocks),
 		cmocka_unit_test(few_edges_hold_nobody),
+		cmocka_unit_test(limits_hold_for_many_writers),
 		cmocka_unit_test(goes_when_edges_are_few),
 		cmocka_unit_test(goes_when_neighbours_come),
 		cmocka_unit_test(appends_kick),
