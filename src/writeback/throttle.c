@@ -28,10 +28,10 @@
 #define NEIGHBOUR_WAIT_NS (200 * NS_PER_MS)
 
 /* What part of a limit has to be free before a line moves, as long as device
- * writes that will free more are in flight: some 60 records of 47008 bytes
- * where the limit is 96 MiB. One at a time, each write would sleep and cost its
- * server a hand-over; together, most find room when they come. */
-#define RELEASE_SHARE 32
+ * writes that will free more are in flight: some 130 records of 47008
+ * bytes where the limit is 96 MiB. One at a time, each write would sleep and cost
+ * its server a hand-over; together, most find room when they come. */
+#define RELEASE_SHARE 16
 
 /* How long the first in line lets others of its file go before it. */
 #define PATIENCE_NS (300 * NS_PER_MS)
@@ -195,16 +195,14 @@ bool throttle_over_edges(struct tr_cache *c)
  * file then move through it together, which keeps their shared edges few and
  * the device writes long; a time slice alone puts some of them far ahead.
  */
-static struct waiter *next_in_line(struct throttle *t, enum line line,
-				   uint64_t now) REQUIRES(t->lock)
+static struct waiter *next_in_line(struct cds_list_head *line, uint64_t now)
 {
-	struct waiter *first =
-		cds_list_first_entry(&t->line[line], struct waiter, node);
+	struct waiter *first = cds_list_first_entry(line, struct waiter, node);
 	struct waiter *best = first, *w;
 
 	if (now - first->since_ns > PATIENCE_NS)
 		return first;
-	cds_list_for_each_entry (w, &t->line[line], node)
+	cds_list_for_each_entry (w, line, node)
 		if (w->m == first->m && w->off < best->off)
 			best = w;
 	return best;
@@ -229,7 +227,7 @@ static void release_line(struct tr_cache *c, enum line line)
 	    counter_sum(&c->writeback) > 0)
 		return;
 	while (left > 0 && !cds_list_empty(&t->line[line])) {
-		struct waiter *w = next_in_line(t, line, now);
+		struct waiter *w = next_in_line(&t->line[line], now);
 
 		left -= w->pages;
 		promise(c, line, w->pages);
@@ -269,50 +267,67 @@ static bool few_edges(struct tr_cache *c)
 }
 
 /*
- * Lets those go that ran ahead: all, when the edges have become few, else m's
- * (NULL: nobody's) that its lowest edge has come near to. Both are half of what
- * made them stop, so that who goes has some way to go before it sleeps again.
+ * Lets those go that ran ahead of m's edges and that its lowest edge has come
+ * near to. That, and few_edges(), are half of what made them stop, so that who
+ * goes has some way to go before it sleeps again.
  */
-static void release_ahead(struct tr_cache *c, struct mapping *m)
+static void release_near(struct mapping *m)
 {
-	struct throttle *t = c->throttle;
-	bool few = few_edges(c);
-	int64_t to = m && !few ? lowest_edge(m) + window(m) / 2 : 0;
+	struct throttle *t = m->cache->throttle;
+	int64_t to = lowest_edge(m) + window(m) / 2;
 	struct waiter *w, *next;
 
 	mutex_lock(&t->lock);
 	cds_list_for_each_entry_safe (w, next, &t->ahead, node)
-		if (few || (w->m == m && w->off >> PAGE_SHIFT <= to))
+		if (w->m == m && w->off >> PAGE_SHIFT <= to)
 			let_go(w);
 	mutex_unlock(&t->lock);
 }
 
-/* m: whose edges were completed; NULL: edges of any file were written. */
-static void edges_gone(struct tr_cache *c, struct mapping *m)
+/* When there are few edges: the next of those that ran ahead. Its write, when
+ * it ends, lets the one after it go: all at once would be in each other's way. */
+static void release_next(struct throttle *t)
 {
+	mutex_lock(&t->lock);
+	if (!cds_list_empty(&t->ahead))
+		let_go(next_in_line(&t->ahead, clock_ns()));
+	mutex_unlock(&t->lock);
+}
+
+static void wake_evicting(struct tr_cache *c)
+{
+	if (atomic_load(&c->throttle->evicting) && !throttle_over_edges(c))
+		waitq_wake_all(&c->throttle->edges);
+}
+
+/* That there are few now is seen at the end of the write. */
+void throttle_edges_gone(struct mapping *m)
+{
+	struct tr_cache *c = m->cache;
 	struct throttle *t = c->throttle;
 
 	if (!atomic_load(&t->waiting_edges))
 		return;
-	if (atomic_load(&t->evicting) && !throttle_over_edges(c))
-		waitq_wake_all(&t->edges);
-	if (few_edges(c) ||
-	    (m && atomic_fetch_add(&t->gone, 1) %
-				  min_of(EDGES_GONE_LOOK, edges_near(c)) ==
-			  0))
-		release_ahead(c, m);
+	wake_evicting(c);
+	if (atomic_fetch_add(&t->gone, 1) %
+		    min_of(EDGES_GONE_LOOK, edges_near(c)) ==
+	    0)
+		release_near(m);
 }
 
-void throttle_edges_gone(struct mapping *m)
+/* Those that ran ahead, if edges are few. */
+static void release_edges(struct tr_cache *c)
 {
-	edges_gone(m->cache, m);
+	if (atomic_load(&c->throttle->waiting_edges) && few_edges(c))
+		release_next(c->throttle);
 }
 
 void throttle_release(struct tr_cache *c)
 {
 	struct throttle *t = c->throttle;
 
-	edges_gone(c, NULL);
+	wake_evicting(c);
+	release_edges(c);
 	if (!throttle_has_waiters(c))
 		return;
 	mutex_lock(&t->lock);
@@ -382,7 +397,7 @@ static bool may_go_on(struct mapping *m, int64_t off)
 	       off >> PAGE_SHIFT <= lowest_edge(m) + window(m);
 }
 
-/* Sleeps until release_ahead(); false: nothing let it go for a while. */
+/* Sleeps until it is let go; false: nothing did for a while. */
 static bool wait_ahead(struct mapping *m, int64_t off)
 {
 	struct throttle *t = m->cache->throttle;
@@ -395,7 +410,8 @@ static bool wait_ahead(struct mapping *m, int64_t off)
 	cds_list_add_tail(&w.node, &t->ahead);
 	mutex_unlock(&t->lock);
 	/* What was completed between the look and the list is seen here. */
-	release_ahead(m->cache, m);
+	release_near(m);
+	release_edges(m->cache);
 	go = wait_event_until(&w.wq, atomic_load(&w.go),
 			      w.since_ns + NEIGHBOUR_WAIT_NS);
 	mutex_lock(&t->lock);
@@ -559,6 +575,7 @@ void throttle_wrote(struct mapping *m, size_t len, bool uncached)
 	if (c->no_flushers)
 		return;
 	promise(c, uncached ? LINE_UNCACHED : LINE_CACHED, -pages_of(len));
+	release_edges(c);
 	/* It may have dirtied nothing; else a device write will end. */
 	if (throttle_has_waiters(c) && counter_sum(&c->writeback) <= 0)
 		throttle_release(c);
