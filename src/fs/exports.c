@@ -14,6 +14,7 @@
  */
 #include "fs/exports.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "fs/exportopt.h"
 
@@ -27,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXPORTS_FILE_MAX (1u << 20)
@@ -354,6 +356,11 @@ static int client_word(struct parser *p, char *word, struct export_entry *e,
 
 	if (word[0] == '-')
 		return options_of(p, word + 1, e, defaults);
+	if (open == word)
+		log_line(LOG_WARNING,
+			 "%s:%d: options after a blank are everybody's: "
+			 "'CLIENT%s' without it, or '*%s' if so",
+			 p->file, p->word_line, word, word);
 	if (open) {
 		close = strchr(open, ')');
 		if (!close || close[1])
@@ -552,12 +559,14 @@ int exports_add(struct exports *x, const char *word, bool insecure,
 			    .insecure = insecure };
 	char *copy = mem_strdup(word), *colon, *real = NULL;
 	struct export_entry e;
+	struct stat st;
 	int ret = -ENOMEM;
 
 	entry_init(&e);
 	if (!copy)
 		goto out;
-	colon = strrchr(copy, ':');
+	/* A directory may have a colon in its name. */
+	colon = stat(word, &st) ? strrchr(copy, ':') : NULL;
 	if (colon)
 		*colon++ = 0;
 	real = realpath(copy, NULL);

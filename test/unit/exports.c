@@ -13,7 +13,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char good[] =
 	"# a comment\n"
@@ -154,6 +158,23 @@ static void no_memory(void **state)
 	exports_fini(&x);
 }
 
+/* A directory that is there, and no option. */
+static void colon_in_name(struct exports *x)
+{
+	char dir[] = "/tmp/exports.XXXXXX", name[sizeof(dir) + 8];
+	char error[EXPORTS_ERROR_MAX];
+	const struct export_options *o;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(name, sizeof(name), "%s/x:ro", dir);
+	assert_int_equal(mkdir(name, 0700), 0);
+	assert_int_equal(exports_add(x, name, false, error), 0);
+	o = match(x, x->nr - 1, "127.0.0.1", NULL);
+	assert_true(o && o->writable);
+	assert_string_equal(x->entries[x->nr - 1].path, name);
+	assert_int_equal(rmdir(name) | rmdir(dir), 0);
+}
+
 static void command_line(void **state)
 {
 	char error[EXPORTS_ERROR_MAX];
@@ -179,9 +200,10 @@ static void command_line(void **state)
 	assert_int_equal(exports_add(&x, "/usr:client=", false, error),
 			 -EINVAL);
 	assert_non_null(strstr(error, "client= without a name"));
+	colon_in_name(&x);
 	assert_int_equal(exports_add(&x, "/no/such", false, error), -EINVAL);
 	assert_string_equal(error, "/no/such: No such file or directory");
-	assert_int_equal(x.nr, 2);
+	assert_int_equal(x.nr, 3);
 	exports_fini(&x);
 }
 
