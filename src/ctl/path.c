@@ -9,6 +9,8 @@
 #include "ctl/path.h"
 
 #include <errno.h>
+#include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +63,24 @@ static bool remove_stale(const char *path)
 	if (fd >= 0)
 		close(fd);
 	return fd == -ECONNREFUSED && !unlink(path);
+}
+
+void ctl_clean(const char *path)
+{
+	char pattern[CTL_PATH_MAX + 8];
+	glob_t found;
+	long pid;
+
+	snprintf(pattern, sizeof(pattern), "%s.[0-9]*", path);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		pid = strtol(found.gl_pathv[i] + strlen(path) + 1, NULL, 10);
+		/* A server of another PID namespace is seen by its answer. */
+		if (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH)
+			(void)remove_stale(found.gl_pathv[i]);
+	}
+	globfree(&found);
 }
 
 int ctl_listen(const char *path)

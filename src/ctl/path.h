@@ -27,6 +27,12 @@ bool ctl_default_path(unsigned nth, char path[CTL_PATH_MAX]);
  */
 int ctl_listen(const char *path) MUST_CHECK;
 
+/*
+ * Removes the sockets beside path that servers named path.PID for want of it
+ * and left when they were killed.
+ */
+void ctl_clean(const char *path);
+
 /* Connects: a descriptor or -errno. */
 int ctl_connect(const char *path) MUST_CHECK;
 

@@ -496,6 +496,7 @@ static int listen_somewhere(struct ctl *ctl)
 			continue;
 		}
 		*slash = '/';
+		ctl_clean(path);
 		ret = listen_at(ctl, path);
 		len = strlen(path);
 		if (ret == -EADDRINUSE &&

@@ -189,7 +189,9 @@ grep -q "control $work/tailrace/control\$" "$work/out" || fail "$(cat "$work/out
 kill -KILL $server
 wait $server 2>/dev/null
 [ -e "$work/tailrace/control" ] || fail "nothing was left behind to test with"
+ln "$work/tailrace/control" "$work/tailrace/control.$server"
 server_start "$tailrace_path"
+[ ! -e "$work/tailrace/control."* ] || fail "the second place of one that was killed is left"
 grep -q "control $work/tailrace/control\$" "$work/out" || fail "$(cat "$work/out")"
 server_stop
 [ ! -e "$work/tailrace/control" ] || fail "the socket was left behind"
