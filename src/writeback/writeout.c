@@ -32,8 +32,12 @@
 /* What of the cache may be dirty for want of space on the device. */
 #define FAILED_SHARE 16
 
-/* Over how much time the device's bandwidth is measured. */
+/* Over how much time the device's bandwidth is measured; the first time less:
+ * until it is known, nobody is paced. What a time must have written to count:
+ * less tells of latency. */
 #define MEASURE_NS (20 * NS_PER_MS)
+#define MEASURE_FIRST_NS (2 * NS_PER_MS)
+#define MEASURE_BYTES (1u << 20)
 
 struct wio {
 	struct tr_io io;
@@ -54,7 +58,8 @@ struct writer {
 	struct wio *free;
 	struct wio *open; /* being built */
 	uint64_t busy_since; /* clock_ns(): what is measured began */
-	uint64_t busy_bytes; /* written since */
+	uint64_t busy_ns; /* of it, at the last write that ended */
+	uint64_t busy_bytes; /* written in it */
 	struct wio *rest; /* written in part: the rest is to be sent */
 };
 
@@ -214,7 +219,8 @@ static void advance(struct tr_io *io, size_t n)
 
 /*
  * How fast the device writes, for pacing writers: bytes over time while it has
- * something to do, an eighth of the new on seven of the old.
+ * something to do, an eighth of the new on seven of the old. A fast device is
+ * never busy for long: its busy times add up.
  */
 static void measure(struct writer *w, size_t bytes)
 {
@@ -223,12 +229,14 @@ static void measure(struct writer *w, size_t bytes)
 	unsigned long old = atomic_load(bandwidth), new;
 
 	w->busy_bytes += bytes;
-	if (took < MEASURE_NS)
+	w->busy_ns = took;
+	if (took < (old ? MEASURE_NS : MEASURE_FIRST_NS) ||
+	    w->busy_bytes < MEASURE_BYTES)
 		return;
 	new = (double)w->busy_bytes *NS_PER_S / took;
 	atomic_store(bandwidth, old ? old - old / 8 + new / 8 : new);
 	w->busy_since = now;
-	w->busy_bytes = 0;
+	w->busy_ns = w->busy_bytes = 0;
 }
 
 static void wio_done(struct tr_io *io)
@@ -305,8 +313,9 @@ static void send(struct writer *w)
 	counter_add(&w->bdi->totals[BDI_WRITES], 1);
 	counter_add(&w->bdi->totals[BDI_WRITE_BYTES], wio->io.len);
 	if (!w->in_flight++) {
-		w->busy_since = clock_ns();
-		w->busy_bytes = 0;
+		if (w->busy_bytes < MEASURE_BYTES)
+			w->busy_ns = w->busy_bytes = 0;
+		w->busy_since = clock_ns() - w->busy_ns;
 	}
 	store->ops->start(w->q, &wio->io);
 	store->ops->submit(w->q);
