@@ -385,7 +385,8 @@ static int run_file(struct watch *w, struct nfs_row *row)
 		err = read_all(w, &file, seed);
 	if (!err)
 		err = measure(w, &file, row);
-	if (!err && o->read)
+	/* Without --dir verify() does that. */
+	if (!err && o->read && o->dir)
 		err = read_all(w, &file, seed);
 	if (!err)
 		err = verify(w, &file);
@@ -534,6 +535,10 @@ int bench_nfs(int argc, char **argv)
 	if (o.size < o.record) {
 		fprintf(stderr, "%s: --size: less than one record\n",
 			usage.command);
+		return EXIT_USAGE;
+	}
+	if (o.passes > 1 && !o.read) {
+		fprintf(stderr, "%s: --passes is of --read\n", usage.command);
 		return EXIT_USAGE;
 	}
 	if (!o.name)

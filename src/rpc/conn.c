@@ -28,7 +28,7 @@ void rpc_buf_put(struct rpc_buf *b)
 		mem_free(b);
 }
 
-static void peer_address(const struct sockaddr_storage *peer, uint8_t to[16])
+void rpc_address(const struct sockaddr_storage *peer, uint8_t to[16])
 {
 	const struct sockaddr_in6 *in6 = (const void *)peer;
 	const struct sockaddr_in *in4 = (const void *)peer;
@@ -47,7 +47,7 @@ unsigned rpc_conn_client_conns(struct rpc_server *s,
 {
 	uint8_t addr[16];
 
-	peer_address(peer, addr);
+	rpc_address(peer, addr);
 	return atomic_load(&rpc_client_get(s->clients, addr)->conns);
 }
 
@@ -98,7 +98,7 @@ int rpc_conn_create(struct rpc_server *s, int fd,
 	c->fd = fd;
 	c->server = s;
 	c->peer = *peer;
-	peer_address(peer, c->addr);
+	rpc_address(peer, c->addr);
 	c->client = rpc_client_get(s->clients, c->addr);
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->recv_ns, clock_ns());

@@ -228,6 +228,8 @@ bool rpc_lead_give(struct rpc_worker *w);
 int rpc_conn_create(struct rpc_server *s, int fd,
 		    const struct sockaddr_storage *peer) MUST_CHECK;
 void rpc_conn_put(struct rpc_conn *c);
+/* An address as IPv6; of a local socket zeros. */
+void rpc_address(const struct sockaddr_storage *peer, uint8_t to[16]);
 /* How many connections the client at peer's address has. */
 unsigned rpc_conn_client_conns(struct rpc_server *s,
 			       const struct sockaddr_storage *peer);

@@ -23,7 +23,6 @@
 
 #include "base/clock.h"
 
-#include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,8 +37,8 @@
 /* A leader that sent nothing much for so long may run anywhere again. */
 #define NEAR_AGE_NS (2 * RPC_TICK_NS)
 
-/* Half of a processor's second-level cache where that is 1 MiB, once the kernel
- * has doubled it (socket(7)); just below the default of wmem_max. */
+/* Less than half of a processor's second-level cache of 1 MiB, though the kernel
+ * doubles it (socket(7)); just below the default of wmem_max. */
 #define NEAR_SNDBUF (192 << 10)
 
 void rpc_near_init(struct rpc_server *s)
@@ -56,27 +55,24 @@ void rpc_near_init(struct rpc_server *s)
 		  nr == s->opt.nr_pollers;
 }
 
-static bool same_host(const struct sockaddr_storage *peer, int fd)
+static bool same_host(const struct rpc_conn *c)
 {
 	struct sockaddr_storage own = { 0 };
-	const struct sockaddr_in *in4[2] = { (void *)peer, (void *)&own };
-	const struct sockaddr_in6 *in6[2] = { (void *)peer, (void *)&own };
 	socklen_t len = sizeof(own);
+	uint8_t addr[16];
 
-	if (getsockname(fd, (struct sockaddr *)&own, &len) ||
-	    own.ss_family != peer->ss_family)
+	if (c->peer.ss_family == AF_UNIX ||
+	    getsockname(c->fd, (struct sockaddr *)&own, &len))
 		return false;
-	if (own.ss_family == AF_INET)
-		return in4[0]->sin_addr.s_addr == in4[1]->sin_addr.s_addr;
-	return own.ss_family == AF_INET6 &&
-	       !memcmp(&in6[0]->sin6_addr, &in6[1]->sin6_addr, 16);
+	rpc_address(&own, addr);
+	return !memcmp(addr, c->addr, sizeof(addr));
 }
 
 void rpc_near_conn(struct rpc_conn *c)
 {
 	int len = NEAR_SNDBUF;
 
-	c->near = c->server->near && same_host(&c->peer, c->fd);
+	c->near = c->server->near && same_host(c);
 	c->near_patience = NEAR_LOOKS_MIN;
 	if (c->near)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &len,

@@ -34,6 +34,9 @@ bench '"committed":"DATA_SYNC"' '"commits":0' -- --stable data --calls row
 bench '"committed":"FILE_SYNC"' '"writes":178' -- --stable file --calls pair
 bench '"rewrite":true' -- --rewrite --depth 3 --random
 bench '"read":true' '"committed":"-"' -- --read --record 4K --connections 3
+bench '"passes":3' '"writes":267' '"bytes":12551136' -- --read --passes 3
+"$tailrace" bench nfs --passes 3 2>"$work/said" && { echo "passes of writes"; exit 1; }
+grep -q -- --read "$work/said" || { echo "not told why:"; cat "$work/said"; exit 1; }
 bench '"commits":45' -- --record 100000 --connections 1 --commit-every 1 --size 4400000
 [ ! -e "$dir/tailrace-bench.nfs" ] || { echo "the file is still there"; exit 1; }
 bench '"connections":1' -- --keep --connections 1
